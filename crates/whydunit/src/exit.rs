@@ -1,0 +1,53 @@
+//! The exit codes of every subcommand, in one place.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a subcommand ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// Nothing was found; a proof succeeded; the work is done.
+    Clean,
+    /// There are findings.
+    Findings,
+    /// The arguments or the input were unusable.
+    BadInput,
+    /// The question could not be decided.
+    Undecided,
+    /// A fault of our own.
+    OurFault,
+    /// The guest's own exit code, passed on at the user's request.
+    Guest(u8),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Clean => 0,
+            Exit::Findings => 1,
+            Exit::BadInput => 2,
+            Exit::Undecided => 3,
+            Exit::OurFault => 70,
+            Exit::Guest(code) => code,
+        })
+    }
+}
+
+/// Marks an error as a fault of our own; every other error is the input's.
+#[derive(Debug)]
+pub struct OurFault(pub String);
+
+impl fmt::Display for OurFault {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for OurFault {}
+
+impl Exit {
+    /// The exit code that an error deserves.
+    pub fn of_error(error: &anyhow::Error) -> Self {
+        if error.downcast_ref::<OurFault>().is_some() { Self::OurFault } else { Self::BadInput }
+    }
+}
