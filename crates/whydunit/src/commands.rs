@@ -1,6 +1,7 @@
 //! The subcommands: one file each, and the list of them.
 
 mod demo;
+mod run;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -10,6 +11,11 @@ use clap::Subcommand;
 pub enum Command {
     /// Show the main job on a small built-in program
     Demo(demo::Demo),
+    /// Run a program under the engine
+    Run(run::Run),
+    /// Run a program natively in the engine's address layout, for tests
+    #[command(hide = true)]
+    Native(run::Native),
 }
 
 impl Command {
@@ -17,6 +23,8 @@ impl Command {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
             Self::Demo(command) => command.run(),
+            Self::Run(command) => command.run(),
+            Self::Native(command) => command.run(),
         }
     }
 }

@@ -10,6 +10,7 @@ mod exit;
 mod render;
 
 use clap::Parser;
+use engine::Allocator;
 use std::process::ExitCode;
 
 /// Tells why a native Linux program did what it did.
@@ -19,6 +20,9 @@ struct Arguments {
     #[command(subcommand)]
     command: commands::Command,
 }
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -1,0 +1,46 @@
+//! What the host wants of a runner, handed over in an anonymous file.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the environment variable that makes a process a runner: its value is the descriptor
+/// of the configuration.
+pub const VARIABLE: &str = "WHYDUNIT_RUNNER";
+
+/// What to do about children of the guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Children {
+    /// They run under the engine too.
+    #[default]
+    Follow,
+    /// They run natively from their `execve` on.
+    Native,
+}
+
+/// How a guest is run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Observe {
+    /// Nothing is observed.
+    #[default]
+    Nothing,
+    /// Ticks are counted, as recording needs it.
+    Ticks,
+}
+
+/// The configuration of a runner.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Config {
+    /// Program to load, as given.
+    pub program: Vec<u8>,
+    /// Children of the guest.
+    pub children: Children,
+    /// What to observe.
+    pub observe: Observe,
+    /// Most instructions of a superblock.
+    pub superblock_limit: usize,
+    /// Load the guest, stop, and run it natively: the reference for tests.
+    pub native: bool,
+    /// Descriptor for messages to the host.
+    pub channel: i32,
+    /// Read end of a pipe whose write end only the host holds.
+    pub lifeline: i32,
+}

@@ -1,0 +1,281 @@
+//! The host's side: starts a runner, listens to it, and tells how the guest ended.
+
+use crate::config::{Children, Config, Observe, VARIABLE};
+use crate::image::{self, Unusable};
+use crate::report::{CrashReport, Message};
+use crate::runner::{layout, start};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+/// What to run and how.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The program, as the user named it.
+    pub program: OsString,
+    /// Its arguments, without its own name.
+    pub arguments: Vec<OsString>,
+    /// Children of the guest.
+    pub children: Children,
+    /// What to observe.
+    pub observe: Observe,
+    /// Most instructions of a superblock.
+    pub superblock_limit: usize,
+    /// Run natively in the engine's layout, after a SIGSTOP.
+    pub native: bool,
+}
+
+impl Job {
+    /// A job that observes nothing.
+    pub fn new(program: OsString, arguments: Vec<OsString>) -> Self {
+        Self {
+            program,
+            arguments,
+            children: Children::Follow,
+            observe: Observe::Nothing,
+            superblock_limit: usize::MAX,
+            native: false,
+        }
+    }
+}
+
+/// How the guest ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// With an exit code.
+    Exit(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// What there is to say about a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How the guest ended.
+    pub ending: Ending,
+    /// Faults of processes that signals ended.
+    pub crashes: Vec<CrashReport>,
+    /// Things worth telling the user.
+    pub notes: Vec<String>,
+}
+
+/// Why a run did not happen or did not finish.
+#[derive(Debug)]
+pub enum RunError {
+    /// The program cannot be run.
+    Unusable(PathBuf, Unusable),
+    /// No file of that name is in the search path.
+    NotFound(OsString),
+    /// The system would not give us what we need.
+    System(&'static str, io::Error),
+    /// A fault of our own: what, and where the guest was.
+    Fault {
+        /// What happened.
+        what: String,
+        /// Where the guest was.
+        pc: u64,
+    },
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unusable(path, why @ Unusable::EmptyPath) => {
+                let _ = path;
+                write!(out, "{why}; give the path of an executable")
+            }
+            Self::Unusable(path, why) => write!(out, "{} {why}", path.display()),
+            Self::NotFound(name) => write!(
+                out,
+                "{} is not in the search path; give a path such as ./{0}",
+                name.to_string_lossy()
+            ),
+            Self::System(what, error) => write!(out, "cannot {what}: {error}"),
+            Self::Fault { what, pc } => write!(
+                out,
+                "a fault of our own, not of the program: {what} (guest at {pc:#x}); \
+                 please report it with the command line and this message"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs a job to its end.
+pub fn run(job: &Job) -> Result<Outcome, RunError> {
+    let path = find_program(&job.program)?;
+    image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
+    let (reader, writer) = pipe("make a pipe")?;
+    let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
+    let channel = high(&writer)?;
+    let lifeline = high(&lifeline_read)?;
+    let config = Config {
+        program: path.clone().into_os_string().into_vec(),
+        children: job.children,
+        observe: job.observe,
+        superblock_limit: job.superblock_limit,
+        native: job.native,
+        channel: channel.as_raw_fd(),
+        lifeline: lifeline.as_raw_fd(),
+    };
+    let config = config_file(&config)?;
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0(&job.program).args(&job.arguments);
+    command.env(VARIABLE, config.as_raw_fd().to_string());
+    prepare(&mut command, [channel.as_raw_fd(), lifeline.as_raw_fd(), config.as_raw_fd()]);
+    let signals = Signals::ignore();
+    let mut child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
+    drop((writer, channel, lifeline, lifeline_read, config));
+    let listener = std::thread::spawn(move || listen(reader));
+    let status = child.wait().map_err(|error| RunError::System("wait for the guest", error))?;
+    drop(signals);
+    // Processes that the guest left behind keep the pipe open: what they say later is not waited
+    // for. The lifeline stays open until this process ends, and then ends them too.
+    std::mem::forget(lifeline_write);
+    let heard = collect(listener, &status);
+    finish(status, heard)
+}
+
+struct Heard {
+    crashes: Vec<CrashReport>,
+    notes: Vec<String>,
+    fault: Option<(String, u64)>,
+}
+
+fn listen(reader: OwnedFd) -> Heard {
+    let mut heard = Heard { crashes: Vec::new(), notes: Vec::new(), fault: None };
+    for line in BufReader::new(File::from(reader)).lines() {
+        let Ok(line) = line else { break };
+        match serde_json::from_str(&line) {
+            Ok(Message::Crash(report)) => heard.crashes.push(*report),
+            Ok(Message::Fault { what, pc }) => heard.fault = Some((what, pc)),
+            Ok(Message::Note(text)) => heard.notes.push(text),
+            Err(_) => heard.notes.push(line),
+        }
+    }
+    heard
+}
+
+fn collect(listener: std::thread::JoinHandle<Heard>, status: &ExitStatus) -> Heard {
+    let _ = status;
+    listener.join().unwrap_or(Heard { crashes: Vec::new(), notes: Vec::new(), fault: None })
+}
+
+fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
+    if let Some((what, pc)) = heard.fault {
+        return Err(RunError::Fault { what, pc });
+    }
+    let ending = match (status.code(), status.signal()) {
+        (Some(code), _) => Ending::Exit(code),
+        (None, Some(signal)) => Ending::Signal(signal),
+        (None, None) => Ending::Exit(0),
+    };
+    Ok(Outcome { ending, crashes: heard.crashes, notes: heard.notes })
+}
+
+/// Looks a program up as a shell does.
+fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
+    if name.is_empty() || name.as_bytes().contains(&b'/') {
+        return Ok(PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    let mut candidates = std::env::split_paths(&path).map(|directory| directory.join(name));
+    candidates
+        .find(|candidate| is_program(candidate))
+        .ok_or_else(|| RunError::NotFound(name.to_owned()))
+}
+
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+}
+
+fn pipe(what: &'static str) -> Result<(OwnedFd, OwnedFd), RunError> {
+    let mut ends = [0; 2];
+    // SAFETY: the kernel writes two descriptors.
+    if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
+        return Err(RunError::System(what, io::Error::last_os_error()));
+    }
+    // SAFETY: both were just made and belong to nobody else.
+    Ok(unsafe { (OwnedFd::from_raw_fd(ends[0]), OwnedFd::from_raw_fd(ends[1])) })
+}
+
+/// A copy of a descriptor above those that guests use.
+fn high(descriptor: &impl AsRawFd) -> Result<OwnedFd, RunError> {
+    let number = descriptor.as_raw_fd();
+    // SAFETY: copies a live descriptor.
+    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, layout::DESCRIPTORS) };
+    if copy < 0 {
+        let error = io::Error::last_os_error();
+        return Err(RunError::System("use descriptor 1000 (see `ulimit -n`)", error));
+    }
+    // SAFETY: it was just made.
+    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+}
+
+fn config_file(config: &Config) -> Result<OwnedFd, RunError> {
+    let failed = |error| RunError::System("make an anonymous file", error);
+    // SAFETY: a terminated name.
+    let descriptor = unsafe { libc::memfd_create(c"whydunit".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(failed(io::Error::last_os_error()));
+    }
+    // SAFETY: it was just made.
+    let mut file = unsafe { File::from_raw_fd(descriptor) };
+    let text = serde_json::to_vec(config).map_err(|error| failed(error.into()))?;
+    file.write_all(&text).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    high(&file)
+}
+
+/// What the child does before it becomes the runner.
+fn prepare(command: &mut Command, keep: [RawFd; 3]) {
+    let ignore_pipe = start::inherited_ignored_pipe();
+    let setup = move || {
+        for descriptor in keep {
+            // SAFETY: descriptor calls between fork and exec are async-signal-safe.
+            unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) };
+        }
+        let disposition = if ignore_pipe { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: as above; the guest starts with what this tool was started with.
+        unsafe {
+            libc::signal(libc::SIGPIPE, disposition);
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+            libc::personality(libc::ADDR_NO_RANDOMIZE as _);
+        }
+        Ok(())
+    };
+    // SAFETY: the closure only makes async-signal-safe calls.
+    unsafe { command.pre_exec(setup) };
+}
+
+/// While a guest runs, keys typed at the terminal are for the guest.
+struct Signals;
+
+impl Signals {
+    fn ignore() -> Self {
+        // SAFETY: changes dispositions only.
+        unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_IGN);
+            libc::signal(libc::SIGQUIT, libc::SIG_IGN);
+        }
+        Self
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        // SAFETY: changes dispositions only.
+        unsafe {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! The engine: runs an unmodified x86-64 Linux program from a code cache and sees everything.
+//!
+//! Two processes take part. The **host** ([`host`]) is an ordinary process that starts, observes
+//! and outlives the guest. The **runner** ([`runner`]) is the same executable, started again; it
+//! loads the guest into its own address space and runs translations of its code.
+//!
+//! A binary that uses this crate installs [`Allocator`] as its global allocator; it becomes a
+//! runner before its `main` when the environment asks for it.
+//!
+//! This crate knows nothing of analyses or symbols.
+
+pub mod config;
+pub mod host;
+pub mod image;
+pub mod report;
+pub mod runner;
+
+pub use runner::arena::Allocator;

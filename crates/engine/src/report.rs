@@ -1,0 +1,59 @@
+//! What runner and host say to each other in words: plain data, one JSON object a line.
+
+use serde::{Deserialize, Serialize};
+
+/// A line from the runner.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Message {
+    /// A signal is about to end the guest.
+    Crash(Box<CrashReport>),
+    /// The engine itself failed or cannot go on.
+    Fault {
+        /// What happened.
+        what: String,
+        /// Where the guest was.
+        pc: u64,
+    },
+    /// Something worth telling the user.
+    Note(String),
+}
+
+/// A part of a file in the guest's memory.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct ModuleMap {
+    /// First address.
+    pub start: u64,
+    /// First address past the end.
+    pub end: u64,
+    /// Offset of `start` in the file.
+    pub offset: u64,
+    /// The file.
+    pub path: String,
+}
+
+/// The guest at the moment of a fatal signal.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CrashReport {
+    /// Process.
+    pub process: i32,
+    /// Thread.
+    pub thread: i32,
+    /// Signal number.
+    pub signal: i32,
+    /// `si_code`.
+    pub code: i32,
+    /// `si_addr`.
+    pub address: u64,
+    /// Program counter.
+    pub pc: u64,
+    /// RFLAGS.
+    pub flags: u64,
+    /// General registers in hardware order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
+    pub general: [u64; 16],
+    /// Base of FS.
+    pub fs: u64,
+    /// Files in memory.
+    pub modules: Vec<ModuleMap>,
+    /// Memory from the stack pointer upwards.
+    pub stack: Vec<u8>,
+}

@@ -1,0 +1,27 @@
+//! Inside the guest's process: everything that makes a guest run.
+//!
+//! * [`start`] turns a fresh process into a runner; [`load`] brings the guest in;
+//! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
+//! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
+//! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
+//!
+//! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
+
+pub mod arena;
+pub mod baton;
+pub mod cache;
+pub mod cpu;
+pub mod emulate;
+pub mod engine;
+pub mod guest;
+pub mod layout;
+pub mod load;
+pub mod memory;
+pub mod report;
+pub mod signal;
+pub mod stack;
+pub mod start;
+pub mod sys;
+pub mod syscall;
+pub mod thread;
+pub mod translate;

@@ -1,0 +1,135 @@
+//! The **baton**: guest threads run one at a time.
+//!
+//! Whoever holds it may be in translated code or in the engine's Rust code; everyone else is in a
+//! system call of the guest's or waits here, first come first served. A waiter that waits long
+//! sends the holder a signal, so that a thread that spins cannot keep the others out.
+
+use super::signal::KICK;
+use super::sys::{self, syscall};
+use super::thread::Thread;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+
+static LOCK: AtomicBool = AtomicBool::new(false);
+static HOLDER: AtomicI32 = AtomicI32::new(0);
+static FIRST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+static LAST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+
+/// How long a waiter is patient.
+const PATIENCE_NANOSECONDS: i64 = 2_000_000;
+
+struct Guard;
+
+impl Guard {
+    fn lock() -> Self {
+        let mut tries = 0;
+        while LOCK.swap(true, Ordering::Acquire) {
+            tries += 1;
+            if tries % 64 == 0 {
+                // SAFETY: gives the processor away; touches no memory.
+                unsafe { syscall!(libc::SYS_sched_yield) };
+            }
+            std::hint::spin_loop();
+        }
+        Self
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        LOCK.store(false, Ordering::Release);
+    }
+}
+
+/// Takes the baton, waiting for it if need be.
+///
+/// # Safety
+/// `thread` must be the calling thread's own, and stay alive until it has the baton.
+pub unsafe fn acquire(thread: *mut Thread) {
+    // SAFETY: the caller's promise; these fields are atomics or constant while the thread waits.
+    let (tid, granted) = unsafe { ((*thread).tid, &(*thread).granted) };
+    {
+        let _guard = Guard::lock();
+        if HOLDER.load(Ordering::Relaxed) == 0 {
+            HOLDER.store(tid, Ordering::Relaxed);
+            return;
+        }
+        granted.store(0, Ordering::Relaxed);
+        enqueue(thread);
+    }
+    while granted.load(Ordering::Acquire) == 0 {
+        let patience = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE_NANOSECONDS };
+        let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
+        // SAFETY: the word is ours and lives; the kernel only reads the timeout.
+        let answer = unsafe {
+            syscall!(libc::SYS_futex, granted.as_ptr(), operation, 0, &raw const patience)
+        };
+        if answer == -i64::from(libc::ETIMEDOUT) {
+            kick_holder();
+        }
+    }
+}
+
+fn enqueue(thread: *mut Thread) {
+    // SAFETY: under the lock; queued threads stay alive because they wait.
+    unsafe {
+        (*thread).next_in_queue.store(null_mut(), Ordering::Relaxed);
+        let last = LAST.swap(thread, Ordering::Relaxed);
+        if last.is_null() {
+            FIRST.store(thread, Ordering::Relaxed);
+        } else {
+            (*last).next_in_queue.store(thread, Ordering::Relaxed);
+        }
+    }
+    WAITING.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Asks the holder to let go. Under the lock, so that it still is the holder.
+fn kick_holder() {
+    let _guard = Guard::lock();
+    let holder = HOLDER.load(Ordering::Relaxed);
+    // SAFETY: sends a signal to a thread of our own; touches no memory.
+    unsafe { syscall!(libc::SYS_tgkill, sys::getpid(), holder, KICK) };
+}
+
+/// Gives the baton to the first who waits, or puts it down.
+pub fn release() {
+    let next = {
+        let _guard = Guard::lock();
+        let first = FIRST.load(Ordering::Relaxed);
+        if first.is_null() {
+            HOLDER.store(0, Ordering::Relaxed);
+            return;
+        }
+        // SAFETY: under the lock; a queued thread stays alive because it waits.
+        let (next, tid) = unsafe { ((*first).next_in_queue.load(Ordering::Relaxed), (*first).tid) };
+        FIRST.store(next, Ordering::Relaxed);
+        if next.is_null() {
+            LAST.store(null_mut(), Ordering::Relaxed);
+        }
+        HOLDER.store(tid, Ordering::Relaxed);
+        WAITING.fetch_sub(1, Ordering::Relaxed);
+        // SAFETY: as above; the word itself is what wakes it.
+        let granted = unsafe { &(*first).granted };
+        granted.store(1, Ordering::Release);
+        granted.as_ptr()
+    };
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a wake on an address that may be gone already is harmless.
+    unsafe { syscall!(libc::SYS_futex, next, operation, 1) };
+}
+
+/// Whether anyone waits.
+pub fn wanted() -> bool {
+    WAITING.load(Ordering::Relaxed) > 0
+}
+
+/// In the child of a fork: the calling thread is alone and holds the baton.
+pub fn after_fork(tid: i32) {
+    LOCK.store(false, Ordering::Relaxed);
+    HOLDER.store(tid, Ordering::Relaxed);
+    FIRST.store(null_mut(), Ordering::Relaxed);
+    LAST.store(null_mut(), Ordering::Relaxed);
+    WAITING.store(0, Ordering::Relaxed);
+}

@@ -1,0 +1,346 @@
+//! The **code cache**: translations, how they are found, linked, dropped and flushed.
+//!
+//! Memory for code is handed out in one direction and taken back all at once: when it is full
+//! everything is flushed, which is always safe because no thread is inside the cache while another
+//! holds the baton. Dropping one translation (its guest code changed) only makes it unreachable.
+
+use super::cpu::{self, Cpu};
+use super::layout;
+use super::sys;
+use super::translate::emit::Emit;
+use super::translate::lower::{
+    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Weave,
+    lower,
+};
+use super::translate::map::{Map, Point};
+use super::translate::superblock::Superblock;
+use crate::runner::cpu::reg::{RCX, RDX};
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+use std::mem::offset_of;
+
+/// Multiplicative hashing: keys are addresses, and std's default hasher wants entropy from
+/// thread-local storage.
+#[derive(Default)]
+pub struct AddressHasher(u64);
+
+impl Hasher for AddressHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    }
+}
+
+/// A map keyed by addresses.
+pub type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
+
+/// Number of a translation.
+pub type Id = u32;
+
+/// A translation in the cache.
+pub struct Fragment {
+    /// Guest address it translates.
+    pub pc: u64,
+    start: u64,
+    end: u64,
+    body: u64,
+    map: Map,
+    pcs: Box<[u64]>,
+    incoming: Vec<u32>,
+    alive: bool,
+}
+
+impl Fragment {
+    /// Where direct branches enter.
+    pub fn body(&self) -> u64 {
+        self.body
+    }
+
+    /// Guest address of an instruction of the superblock.
+    pub fn pc_of(&self, index: u16) -> u64 {
+        self.pcs[index as usize]
+    }
+}
+
+struct CacheExit {
+    fragment: Id,
+    exit: Exit,
+    linked: bool,
+}
+
+/// The cache.
+pub struct Cache {
+    fragments: Vec<Fragment>,
+    exits: Vec<CacheExit>,
+    by_pc: AddressMap<Id>,
+    by_page: AddressMap<Vec<Id>>,
+    next: u64,
+    start: u64,
+    shared: Shared,
+    /// Times the whole cache was flushed.
+    pub flushes: u64,
+}
+
+/// Where a translated address belongs.
+pub struct Located {
+    /// The guest's state there.
+    pub point: Point,
+    /// Guest pc.
+    pub pc: u64,
+    /// Whether it is exactly an instruction boundary.
+    pub boundary: bool,
+    /// The translation.
+    pub fragment: Id,
+}
+
+const PAGE: u64 = 4096;
+/// Room that any translation surely fits in.
+const LARGEST_TRANSLATION: u64 = 64 << 10;
+
+impl Cache {
+    /// Maps the cache's memory and writes the shared routines.
+    pub fn new() -> Result<Self, i32> {
+        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        let (from, to) = (layout::CODE_CACHE.start, layout::CODE_CACHE.end);
+        let table = layout::INDIRECT_ENTRIES as u64 * 8;
+        // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
+        unsafe {
+            sys::map_fixed(from, to - from, all, flags, -1, 0)?;
+            let protection = libc::PROT_READ | libc::PROT_WRITE;
+            sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
+        }
+        let mut cache = Self {
+            fragments: Vec::new(),
+            exits: Vec::new(),
+            by_pc: AddressMap::default(),
+            by_page: AddressMap::default(),
+            next: from,
+            start: from,
+            shared: Shared { table_miss: 0, verify_miss: 0, preempt_indirect: 0 },
+            flushes: 0,
+        };
+        cache.write_shared();
+        cache.clear_table();
+        Ok(cache)
+    }
+
+    fn write_shared(&mut self) {
+        let target = cpu::field(offset_of!(Cpu, target));
+        let exit = cpu::field(offset_of!(Cpu, exit));
+        let mut emit = Emit::at(self.next);
+        let restore_and_leave = |emit: &mut Emit| {
+            emit.load_cell(RDX, cpu::slot(SLOT_RDX));
+            emit.load_cell(RCX, cpu::slot(SLOT_RCX));
+            emit.store_cell_imm32(exit, EXIT_INDIRECT);
+            let _ = emit.jump(cpu::landmarks().exit_cache);
+        };
+        let table_miss = emit.here();
+        emit.store_cell(target, RCX);
+        restore_and_leave(&mut emit);
+        // target = rcx - rdx, by LEA and NOT because flags are the guest's: -rdx = !rdx + 1.
+        let verify_miss = emit.here();
+        emit.raw(&[0x48, 0xf7, 0xd2]); // not rdx
+        emit.raw(&[0x48, 0x8d, 0x4c, 0x11, 0x01]); // lea rcx, [rcx + rdx + 1]
+        emit.store_cell(target, RCX);
+        restore_and_leave(&mut emit);
+        let preempt_indirect = emit.here();
+        emit.store_cell(target, RDX);
+        restore_and_leave(&mut emit);
+        self.copy_in(emit.bytes());
+        self.start = self.next;
+        self.shared = Shared { table_miss, verify_miss, preempt_indirect };
+    }
+
+    fn copy_in(&mut self, code: &[u8]) {
+        assert!(self.next + code.len() as u64 <= layout::CODE_CACHE.end, "the code cache is full");
+        // SAFETY: the destination is unused cache memory, checked to be large enough.
+        unsafe {
+            std::ptr::copy_nonoverlapping(code.as_ptr(), self.next as *mut u8, code.len());
+        }
+        self.next = (self.next + code.len() as u64).next_multiple_of(16);
+    }
+
+    fn table(&mut self) -> &mut [u64] {
+        // SAFETY: mapped in `new`, never unmapped, and only touched by the baton's holder.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                layout::INDIRECT_TABLE as *mut u64,
+                layout::INDIRECT_ENTRIES,
+            )
+        }
+    }
+
+    fn clear_table(&mut self) {
+        let miss = self.shared.table_miss;
+        self.table().fill(miss);
+    }
+
+    /// The live translation of a guest address.
+    pub fn find(&self, pc: u64) -> Option<Id> {
+        self.by_pc.get(&pc).copied()
+    }
+
+    /// A translation by its number.
+    pub fn fragment(&self, id: Id) -> &Fragment {
+        &self.fragments[id as usize]
+    }
+
+    /// What an exit means.
+    pub fn exit(&self, number: u64) -> ExitKind {
+        self.exits[number as usize - FIRST_EXIT as usize].exit.kind
+    }
+
+    /// Translates a superblock into the cache. Flushes first if there is no room.
+    pub fn add(&mut self, superblock: &Superblock, weave: Weave) -> Id {
+        if self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end {
+            self.flush();
+        }
+        let first_exit = FIRST_EXIT + self.exits.len() as u32;
+        let translation = lower(superblock, self.next, first_exit, self.shared, weave);
+        self.insert(superblock, translation)
+    }
+
+    fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
+        let id = self.fragments.len() as Id;
+        let start = self.next;
+        self.copy_in(&translation.code);
+        self.exits.extend(translation.exits.iter().map(|exit| CacheExit {
+            fragment: id,
+            exit: *exit,
+            linked: false,
+        }));
+        let mut pages: Vec<u64> = superblock
+            .guests
+            .iter()
+            .flat_map(|guest| [guest.pc() / PAGE, (guest.instruction.next_ip() - 1) / PAGE])
+            .collect();
+        pages.sort_unstable();
+        pages.dedup();
+        for page in pages {
+            self.by_page.entry(page).or_default().push(id);
+        }
+        self.by_pc.insert(superblock.pc, id);
+        self.fragments.push(Fragment {
+            pc: superblock.pc,
+            start,
+            end: self.next,
+            body: start + u64::from(translation.body),
+            map: translation.map,
+            pcs: superblock.guests.iter().map(|guest| guest.pc()).collect(),
+            incoming: Vec::new(),
+            alive: true,
+        });
+        id
+    }
+
+    /// From now on the exit goes straight to the translation, without the dispatcher.
+    pub fn link(&mut self, number: u64, to: Id) {
+        let index = number as usize - FIRST_EXIT as usize;
+        let Some(from) = self.exits.get_mut(index) else { return };
+        if from.linked || from.exit.patch == 0 || !self.fragments[from.fragment as usize].alive {
+            return;
+        }
+        from.linked = true;
+        let (patch, target) = (from.exit.patch, self.fragments[to as usize].body);
+        write_displacement(patch, target);
+        self.fragments[to as usize].incoming.push(index as u32);
+    }
+
+    /// Lets indirect branches find the translation.
+    pub fn link_indirect(&mut self, to: Id) {
+        let fragment = &self.fragments[to as usize];
+        let (entry, prefix) =
+            (fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1), fragment.start);
+        self.table()[entry] = prefix;
+    }
+
+    /// Drops every translation of code in `[start, end)`. Whether there was any.
+    pub fn drop_range(&mut self, start: u64, end: u64) -> bool {
+        let (first, last) = (start / PAGE, end.saturating_sub(1) / PAGE);
+        let pages: Vec<u64> = if last - first < self.by_page.len() as u64 {
+            (first..=last).filter(|page| self.by_page.contains_key(page)).collect()
+        } else {
+            self.by_page.keys().copied().filter(|page| (first..=last).contains(page)).collect()
+        };
+        for page in &pages {
+            for id in self.by_page.remove(page).unwrap_or_default() {
+                self.drop_one(id);
+            }
+        }
+        !pages.is_empty()
+    }
+
+    /// Whether a page has translations.
+    pub fn has_page(&self, address: u64) -> bool {
+        self.by_page.contains_key(&(address / PAGE))
+    }
+
+    fn drop_one(&mut self, id: Id) {
+        let fragment = &mut self.fragments[id as usize];
+        if !std::mem::replace(&mut fragment.alive, false) {
+            return;
+        }
+        let (pc, prefix) = (fragment.pc, fragment.start);
+        for exit in std::mem::take(&mut fragment.incoming) {
+            let from = &mut self.exits[exit as usize];
+            from.linked = false;
+            write_displacement(from.exit.patch, from.exit.stub);
+        }
+        if self.by_pc.get(&pc) == Some(&id) {
+            self.by_pc.remove(&pc);
+        }
+        let miss = self.shared.table_miss;
+        let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
+        if *entry == prefix {
+            *entry = miss;
+        }
+    }
+
+    /// Forgets every translation.
+    pub fn flush(&mut self) {
+        self.fragments.clear();
+        self.exits.clear();
+        self.by_pc.clear();
+        self.by_page.clear();
+        self.next = self.start;
+        self.clear_table();
+        self.flushes += 1;
+    }
+
+    /// The guest's state at an address in the cache. Called from the signal handler.
+    pub fn locate(&self, address: u64) -> Option<Located> {
+        let after = self.fragments.partition_point(|fragment| fragment.start <= address);
+        let index = after.checked_sub(1)?;
+        let fragment = &self.fragments[index];
+        if address >= fragment.end {
+            return None;
+        }
+        let (point, boundary) = fragment.map.find((address - fragment.start) as u32)?;
+        Some(Located { point, pc: fragment.pc_of(point.index), boundary, fragment: index as Id })
+    }
+
+    /// Translations and bytes of code, for statistics.
+    pub fn size(&self) -> (usize, u64) {
+        (self.fragments.len(), self.next - self.start)
+    }
+}
+
+fn write_displacement(at: u64, target: u64) {
+    let distance = target.wrapping_sub(at + 4) as i32;
+    // SAFETY: `at` is the displacement of a jump inside the cache, which is mapped writable, and
+    // no thread executes there while we hold the baton.
+    unsafe { std::ptr::write_unaligned(at as *mut i32, distance) };
+}
+
+/// Whether an address lies in the cache.
+pub fn contains(address: u64) -> bool {
+    layout::CODE_CACHE.contains(&address)
+}

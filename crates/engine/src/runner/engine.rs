@@ -1,0 +1,456 @@
+//! The dispatcher: takes a guest thread from one translation to the next, and in between does
+//! what translated code cannot.
+
+use super::cache::{Cache, Id};
+use super::cpu::{self, EXIT_ATTENTION, cpu};
+use super::load::Arguments;
+use super::memory::Memory;
+use super::signal::{Action, Actions, Mask, SignalInfo, frame, is_fault};
+use super::sys::{self, syscall};
+use super::syscall::{self as syscalls, Outcome};
+use super::thread::Thread;
+use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind, Weave};
+use super::translate::superblock::{self, CodeSource};
+use super::{baton, emulate, guest, report, signal};
+use crate::config::{Config, Observe};
+use crate::report::Message;
+use iced_x86::{Decoder, DecoderOptions};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// Ticks between two preemptions when they are counted.
+const SLICE_TICKS: u64 = 1 << 20;
+
+/// Everything that the guest's threads share.
+pub struct Engine {
+    /// How to run.
+    pub config: Config,
+    /// Translations.
+    pub cache: Cache,
+    /// Address space.
+    pub memory: Memory,
+    /// Signal dispositions.
+    pub actions: Actions,
+    /// The guest's executable.
+    pub executable: PathBuf,
+    /// What it was started with.
+    pub arguments: Arguments,
+    /// Pages that are write-protected because code on them has been translated.
+    pub guarded: BTreeSet<u64>,
+    /// Threads that have been started.
+    pub threads: Vec<*mut Thread>,
+    /// Stack blocks handed out so far.
+    pub blocks: u64,
+    weave: Weave,
+}
+
+static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
+static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+
+/// The engine, for whoever holds the baton.
+pub fn engine() -> &'static mut Engine {
+    // SAFETY: set once by `start`, never freed; borrows end before the baton is passed on.
+    unsafe { &mut *ENGINE.load(Ordering::Relaxed) }
+}
+
+/// The cache, for the signal handler of a thread that is in translated code.
+pub fn cache() -> &'static Cache {
+    &engine().cache
+}
+
+/// Whether the thread holds the baton.
+pub fn is_running(thread: *const Thread) -> bool {
+    std::ptr::eq(RUNNING.load(Ordering::Relaxed), thread)
+}
+
+/// The event buffer of the running thread is full.
+pub fn events_full(_context: &mut signal::handler::Context) {}
+
+impl Engine {
+    /// An engine for a guest that has been loaded.
+    pub fn new(
+        config: Config,
+        memory: Memory,
+        executable: PathBuf,
+        arguments: Arguments,
+    ) -> Box<Self> {
+        let cache = Cache::new()
+            .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
+        let weave = Weave { ticks: config.observe == Observe::Ticks };
+        Box::new(Self {
+            config,
+            cache,
+            memory,
+            actions: Actions::inherited(),
+            executable,
+            arguments,
+            guarded: BTreeSet::new(),
+            threads: Vec::new(),
+            blocks: 1,
+            weave,
+        })
+    }
+
+    /// The translation of the code at `pc`, made now if need be.
+    fn translation(&mut self, pc: u64) -> Result<Id, SignalInfo> {
+        if let Some(id) = self.cache.find(pc) {
+            return Ok(id);
+        }
+        let limit = self.config.superblock_limit;
+        let superblock = superblock::decode(&self.memory, pc, limit)
+            .map_err(|superblock::NotExecutable(at)| self.fetch_fault(at))?;
+        self.guard_code(&superblock);
+        Ok(self.cache.add(&superblock, self.weave))
+    }
+
+    fn fetch_fault(&self, address: u64) -> SignalInfo {
+        let mapped = self.memory.find(address).is_some();
+        let (code, error) = if mapped { (2, 0x15) } else { (1, 0x14) };
+        let canonical = address < 1 << 47;
+        if canonical {
+            SignalInfo::fault(libc::SIGSEGV, code, address, (14, error))
+        } else {
+            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        }
+    }
+
+    /// Code on a writable page may change: the page is made read-only until it is written to.
+    fn guard_code(&mut self, superblock: &superblock::Superblock) {
+        for guest in &superblock.guests {
+            for address in [guest.pc(), guest.instruction.next_ip() - 1] {
+                let page = address & !0xfff;
+                let writable = self
+                    .memory
+                    .find(page)
+                    .is_some_and(|(_, mapping)| mapping.protection & libc::PROT_WRITE != 0);
+                if writable && self.guarded.insert(page) {
+                    let protection = libc::PROT_READ | libc::PROT_EXEC;
+                    // SAFETY: a page of the guest's, made less accessible than it asked for.
+                    unsafe { syscall!(libc::SYS_mprotect, page, 4096, protection) };
+                }
+            }
+        }
+    }
+
+    /// Undoes [`Self::guard_code`] for a range. Whether anything was guarded.
+    pub fn unguard(&mut self, start: u64, end: u64) -> bool {
+        let pages: Vec<u64> = self.guarded.range(start & !0xfff..end).copied().collect();
+        for page in &pages {
+            self.guarded.remove(page);
+            self.cache.drop_range(*page, *page + 4096);
+            if let Some((_, mapping)) = self.memory.find(*page) {
+                let protection = mapping.protection;
+                // SAFETY: restores what the guest asked for.
+                unsafe { syscall!(libc::SYS_mprotect, *page, 4096, protection) };
+            }
+        }
+        !pages.is_empty()
+    }
+
+    /// Undoes [`Self::guard_code`] everywhere.
+    pub fn unguard_all(&mut self) -> bool {
+        self.unguard(0, u64::MAX)
+    }
+
+    /// Forgets translations of code that is about to change or go away.
+    pub fn code_changes(&mut self, start: u64, end: u64) {
+        let pages: Vec<u64> = self.guarded.range(start & !0xfff..end).copied().collect();
+        for page in pages {
+            self.guarded.remove(&page);
+        }
+        self.cache.drop_range(start, end);
+    }
+}
+
+/// Starts the guest's first thread; the calling kernel thread becomes it.
+pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
+    ENGINE.store(Box::into_raw(fresh), Ordering::Relaxed);
+    let thread = Box::into_raw(thread);
+    let mut mask = Mask::default();
+    // SAFETY: the kernel writes one mask; the thread was just made.
+    unsafe {
+        syscall!(libc::SYS_rt_sigprocmask, libc::SIG_BLOCK, 0, &raw mut mask, 8);
+        (*thread).mask = mask;
+        (*thread).block.set_owner(thread);
+        (*thread).block.use_for_signals();
+    }
+    engine().actions.take_over();
+    run(thread as u64)
+}
+
+/// The life of a kernel thread that carries a guest thread.
+pub extern "C" fn run(thread: u64) -> ! {
+    let thread = thread as *mut Thread;
+    // SAFETY: whoever started this kernel thread made the thread for it.
+    unsafe {
+        (*thread).tid = sys::gettid();
+        (*thread).block.use_for_signals();
+        take_baton(thread);
+        signal::apply((*thread).mask);
+    }
+    let mut came_by = CameBy::Elsewhere;
+    loop {
+        // SAFETY: only this kernel thread frees it, at its end.
+        came_by = step(unsafe { &mut *thread }, came_by);
+    }
+}
+
+/// How a thread came to its pc.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CameBy {
+    /// By an exit that can be linked.
+    Exit(u64),
+    /// By an indirect branch.
+    Indirect,
+    /// By a system call, a signal, or from nowhere.
+    Elsewhere,
+}
+
+/// Waits for the baton and brings the thread's state in.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+pub unsafe fn take_baton(thread: *mut Thread) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        baton::acquire(thread);
+        RUNNING.store(thread, Ordering::Relaxed);
+        (*thread).move_in();
+    }
+}
+
+/// Puts the thread's state away and lets others run.
+pub fn drop_baton(thread: &mut Thread) {
+    thread.move_out();
+    RUNNING.store(null_mut(), Ordering::Relaxed);
+    baton::release();
+}
+
+/// From one entry into translated code to the next.
+fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
+    let mut came_by = came_by;
+    if cpu().attention != 0 || thread.attention != 0 {
+        attend(thread);
+        came_by = CameBy::Elsewhere;
+    }
+    let engine = engine();
+    let flushes = engine.cache.flushes;
+    let id = match engine.translation(cpu().registers.pc) {
+        Ok(id) => id,
+        Err(info) => {
+            fault(thread, info);
+            return CameBy::Elsewhere;
+        }
+    };
+    match came_by {
+        CameBy::Exit(exit) if flushes == engine.cache.flushes => engine.cache.link(exit, id),
+        CameBy::Indirect => engine.cache.link_indirect(id),
+        _ => {}
+    }
+    let entry = engine.cache.fragment(id).body();
+    // SAFETY: a live translation of the code at the guest's pc.
+    unsafe { cpu::enter_cache(entry) };
+    left_cache(thread)
+}
+
+/// Translated code has come back: find out why.
+fn left_cache(thread: &mut Thread) -> CameBy {
+    let exit = cpu().exit;
+    if engine().weave.ticks && cpu().ticks == 0 {
+        cpu().ticks = SLICE_TICKS;
+        thread.preempt = true;
+        thread.attention = 1;
+    }
+    match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
+        exit if u64::from(exit) == EXIT_ATTENTION => {}
+        EXIT_INDIRECT => {
+            cpu().registers.pc = cpu().target;
+            return CameBy::Indirect;
+        }
+        EXIT_FAULT => {
+            if let Some(info) = thread.fault.take() {
+                fault(thread, info);
+            }
+        }
+        _ => match engine().cache.exit(exit) {
+            ExitKind::Direct(pc) => {
+                cpu().registers.pc = pc;
+                return CameBy::Exit(exit);
+            }
+            ExitKind::Syscall(next) => system_call(thread, next),
+            ExitKind::Emulate(pc) => emulate_one(pc),
+            ExitKind::Refuse(pc) => refuse(pc),
+        },
+    }
+    CameBy::Elsewhere
+}
+
+fn decode_one(pc: u64) -> iced_x86::Instruction {
+    let code = engine().memory.code_at(pc);
+    Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode()
+}
+
+fn emulate_one(pc: u64) {
+    let instruction = decode_one(pc);
+    if emulate::emulate(&instruction, &mut cpu().registers) == emulate::Emulated::Unknown {
+        refuse(pc);
+    }
+}
+
+fn refuse(pc: u64) -> ! {
+    let instruction = decode_one(pc);
+    let mnemonic = format!("{:?}", instruction.mnemonic()).to_lowercase();
+    report::refuse(
+        &format!(
+            "the guest executed `{mnemonic}`, which CPUID does not offer and the engine does not run"
+        ),
+        pc,
+    )
+}
+
+/// Something wants the thread: a signal, or others the baton.
+fn attend(thread: &mut Thread) {
+    cpu().attention = 0;
+    thread.attention = 0;
+    if let Some(info) = thread.inbox.take() {
+        deliver(thread, info);
+    }
+    if std::mem::replace(&mut thread.preempt, false) && baton::wanted() {
+        drop_baton(thread);
+        // SAFETY: our own thread.
+        unsafe { take_baton(thread) };
+    }
+}
+
+/// Brings a signal to the guest.
+pub fn deliver(thread: &mut Thread, info: SignalInfo) {
+    let signal = info.number();
+    if thread.mask.has(signal) {
+        signal::send_back(&info, sys::getpid(), thread.tid);
+        signal::apply(thread.mask);
+        return;
+    }
+    let action = *engine().actions.get(signal);
+    if !action.is_handler() {
+        signal::apply(thread.mask);
+        if action.handler == signal::IGNORE {
+            return;
+        }
+        die_of(&info);
+    }
+    enter_handler(thread, &action, &info);
+}
+
+fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
+    let pushed = frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok()
+        || engine().unguard_all()
+            && frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok();
+    if !pushed {
+        let fault = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (14, 6));
+        die_of(&fault);
+    }
+    let signal = info.number();
+    if !action.has(libc::SA_NODEFER) {
+        thread.mask.0 |= 1 << (signal - 1);
+    }
+    thread.mask = Mask(thread.mask.0 | action.mask).without_unblockable();
+    if action.has(libc::SA_RESETHAND) {
+        let reset = Action { handler: signal::DEFAULT, ..*action };
+        engine().actions.set(signal, reset);
+    }
+    signal::apply(thread.mask);
+}
+
+/// A fault of the guest's own code.
+pub fn fault(thread: &mut Thread, info: SignalInfo) {
+    if is_guarded_write(&info) {
+        let page = info.address() & !0xfff;
+        engine().unguard(page, page + 4096);
+        // A wide write may touch the next page as well; it will fault again.
+        return;
+    }
+    let signal = info.number();
+    let action = *engine().actions.get(signal);
+    if !action.is_handler() || thread.mask.has(signal) {
+        die_of(&info);
+    }
+    enter_handler(thread, &action, &info);
+}
+
+fn is_guarded_write(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGSEGV
+        && info.trap.0 == 14
+        && info.trap.1 & 2 != 0
+        && engine().guarded.contains(&(info.address() & !0xfff))
+}
+
+/// The guest dies of a signal, and so does this process.
+fn die_of(info: &SignalInfo) -> ! {
+    let signal = info.number();
+    if is_fault(signal) || signal == libc::SIGABRT {
+        report::crash(info, &cpu().registers, &engine().memory);
+    }
+    let action = Action::default();
+    let mask = Mask(1 << (signal - 1));
+    // SAFETY: the kernel only reads both; this ends the process.
+    unsafe {
+        syscall!(libc::SYS_rt_sigaction, signal, &raw const action, 0, 8);
+        syscall!(libc::SYS_tgkill, sys::getpid(), sys::gettid(), signal);
+        syscall!(libc::SYS_rt_sigprocmask, libc::SIG_UNBLOCK, &raw const mask, 0, 8);
+    }
+    // The default action of what comes here is to end the process; should it not, we do.
+    sys::exit_group(128 + signal)
+}
+
+/// A system call of the guest's.
+fn system_call(thread: &mut Thread, next: u64) {
+    let registers = &mut cpu().registers;
+    let number = registers.general[0];
+    let arguments = [7, 6, 2, 10, 8, 9].map(|register| registers.general[register]);
+    registers.pc = next;
+    registers.general[1] = next;
+    registers.general[11] = registers.flags;
+    let outcome = syscalls::dispatch(engine(), thread, number, arguments);
+    let answer = match outcome {
+        Outcome::Answer(answer) => answer,
+        Outcome::Resumed => return,
+        Outcome::Kernel { number, arguments, blocks } => {
+            let mut answer = kernel(thread, number, arguments, blocks);
+            if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
+                answer = kernel(thread, number, arguments, blocks);
+            }
+            answer
+        }
+    };
+    if answer == cpu::NOT_STARTED {
+        // A signal came first: the call is made again when its handler has returned.
+        cpu().registers.pc = next - 2;
+        return;
+    }
+    syscalls::after(engine(), number, arguments, answer);
+    cpu().registers.general[0] = answer as u64;
+}
+
+fn kernel(thread: &mut Thread, number: u64, arguments: [u64; 6], blocks: bool) -> i64 {
+    let alone = engine().threads.is_empty();
+    if !blocks || alone {
+        // SAFETY: the call is the guest's own, on the guest's own memory and descriptors; the
+        // table of system calls keeps it away from ours.
+        return unsafe { cpu::guest_syscall(number, arguments, &raw const thread.attention) };
+    }
+    drop_baton(thread);
+    let pointer: *mut Thread = thread;
+    // SAFETY: as above; the thread is our own, and nothing of the engine is borrowed.
+    unsafe {
+        let answer = cpu::guest_syscall(number, arguments, &raw const (*pointer).attention);
+        take_baton(pointer);
+        answer
+    }
+}
+
+/// Tells the user something, once the guest goes on.
+pub fn note(text: &str) {
+    report::send(&Message::Note(text.to_owned()));
+}

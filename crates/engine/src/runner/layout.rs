@@ -1,0 +1,56 @@
+//! Where things lie in the address space that runner and guest share.
+//!
+//! The guest gets the places that the kernel would give it with randomisation off; the runner
+//! keeps to the ranges below, which no ELF loader, sanitizer or garbage collector asks for.
+//! ARCHITECTURE.md, "Address space", draws the map.
+
+use std::ops::Range;
+
+/// The runner's image, its tables and the code cache: below 2 GiB, so that the code cache reaches
+/// the engine's state with 32-bit displacements and absolute addresses.
+pub const ENGINE: Range<u64> = 0x7000_0000..0x7fff_0000;
+
+/// Translated code.
+pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7c00_0000;
+
+/// The table that takes 16 bits of a guest pc to the translation it probably has.
+pub const INDIRECT_TABLE: u64 = 0x7300_0000;
+
+/// Number of entries of [`INDIRECT_TABLE`].
+pub const INDIRECT_ENTRIES: usize = 1 << 16;
+
+/// The runner's heap, stacks, event buffers and shadow memory.
+pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;
+
+/// One shadow byte for each eight bytes of the guest's address space.
+pub const SHADOW: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+
+/// The heap behind the global allocator.
+pub const HEAP: Range<u64> = 0x3000_0000_0000..0x3100_0000_0000;
+
+/// Stacks of the runner's kernel threads.
+pub const STACKS: Range<u64> = 0x3100_0000_0000..0x3200_0000_0000;
+
+/// Event buffers shared with the host.
+pub const EVENT_BUFFERS: Range<u64> = 0x3200_0000_0000..0x3300_0000_0000;
+
+/// Where a position-independent executable goes, as under the kernel without randomisation.
+pub const PIE_BASE: u64 = 0x5555_5555_4000;
+
+/// The guest's mappings are placed downwards from here.
+pub const MAPPINGS_TOP: u64 = 0x7fff_f7ff_f000;
+
+/// The end of what user space can address.
+pub const USER_END: u64 = 0x7fff_ffff_f000;
+
+/// Lowest address that a mapping may be placed at when the guest leaves the choice to us.
+pub const MAPPINGS_BOTTOM: u64 = 0x1_0000;
+
+/// Descriptors of the engine live at and above this number, out of the guest's sight.
+pub const DESCRIPTORS: i32 = 1000;
+
+/// Whether any byte of the range belongs to the runner.
+pub fn belongs_to_engine(range: &Range<u64>) -> bool {
+    let overlaps = |own: &Range<u64>| range.start < own.end && own.start < range.end;
+    overlaps(&ENGINE) || overlaps(&ARENA)
+}

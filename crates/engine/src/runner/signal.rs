@@ -1,0 +1,198 @@
+//! Signals: the guest's dispositions and masks, the one handler that the kernel calls, and the
+//! delivery to the guest's own handlers.
+//!
+//! The kernel holds the guest's mask (except that it never blocks faults) and its default and
+//! ignored dispositions, so routing, pending sets and job control are the kernel's own. Where the
+//! guest has a handler the kernel calls ours ([`handler`]), which notes the signal in the thread's
+//! inbox and blocks all further ones until the dispatcher has delivered it ([`frame`]).
+
+pub mod frame;
+pub mod handler;
+
+use super::sys::syscall;
+
+/// Signal by which a waiter asks for the baton. Linux never sends it on x86.
+pub const KICK: i32 = libc::SIGSTKFLT;
+
+/// Highest signal number.
+pub const MAX: usize = 64;
+
+/// A set of signals, as the kernel has it.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(transparent)]
+pub struct Mask(pub u64);
+
+impl Mask {
+    /// Whether the signal is in the set.
+    pub fn has(self, signal: i32) -> bool {
+        self.0 & bit(signal) != 0
+    }
+
+    /// What of the set the kernel may block.
+    #[must_use]
+    pub fn blockable(self) -> Self {
+        Self(self.0 & !FAULTS & !bit(KICK))
+    }
+
+    /// What of the set the guest may block.
+    #[must_use]
+    pub fn without_unblockable(self) -> Self {
+        Self(self.0 & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP)))
+    }
+}
+
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
+}
+
+/// Signals that the processor raises.
+const FAULTS: u64 = bit(libc::SIGSEGV)
+    | bit(libc::SIGBUS)
+    | bit(libc::SIGFPE)
+    | bit(libc::SIGILL)
+    | bit(libc::SIGTRAP)
+    | bit(libc::SIGSYS);
+
+/// Whether the processor can raise the signal.
+pub fn is_fault(signal: i32) -> bool {
+    FAULTS & bit(signal) != 0
+}
+
+/// A signal with everything the kernel said of it.
+#[derive(Clone, Copy)]
+pub struct SignalInfo {
+    /// The kernel's `siginfo_t`, byte for byte.
+    pub raw: [u8; 128],
+    /// Trap number and error code of the processor, for faults.
+    pub trap: (u64, u64),
+    /// Faulting address of the processor (CR2).
+    pub cr2: u64,
+}
+
+impl SignalInfo {
+    /// A fault at an address, as the kernel would report it.
+    pub fn fault(signal: i32, code: i32, address: u64, trap: (u64, u64)) -> Self {
+        let mut raw = [0; 128];
+        raw[0..4].copy_from_slice(&signal.to_le_bytes());
+        raw[8..12].copy_from_slice(&code.to_le_bytes());
+        raw[16..24].copy_from_slice(&address.to_le_bytes());
+        Self { raw, trap, cr2: address }
+    }
+
+    /// Which signal.
+    pub fn number(&self) -> i32 {
+        i32::from_le_bytes(self.raw[0..4].try_into().expect("four bytes"))
+    }
+
+    /// Why (`si_code`).
+    pub fn code(&self) -> i32 {
+        i32::from_le_bytes(self.raw[8..12].try_into().expect("four bytes"))
+    }
+
+    /// Faulting address (`si_addr`).
+    pub fn address(&self) -> u64 {
+        u64::from_le_bytes(self.raw[16..24].try_into().expect("eight bytes"))
+    }
+
+    /// Puts another address in its place, where the kernel's was one of the cache.
+    pub fn set_address(&mut self, address: u64) {
+        self.raw[16..24].copy_from_slice(&address.to_le_bytes());
+    }
+}
+
+/// The kernel's `struct sigaction`.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Action {
+    /// Handler, or one of the two below.
+    pub handler: u64,
+    /// `SA_*`.
+    pub flags: u64,
+    /// Where the handler returns to.
+    pub restorer: u64,
+    /// Blocked while the handler runs.
+    pub mask: u64,
+}
+
+/// `SIG_DFL`.
+pub const DEFAULT: u64 = 0;
+/// `SIG_IGN`.
+pub const IGNORE: u64 = 1;
+const SA_RESTORER: u64 = 0x0400_0000;
+
+impl Action {
+    /// Whether the guest's own code handles the signal.
+    pub fn is_handler(&self) -> bool {
+        self.handler > IGNORE
+    }
+
+    /// Whether a flag is set.
+    pub fn has(&self, flag: i32) -> bool {
+        self.flags & flag as u32 as u64 != 0
+    }
+}
+
+/// What the guest wants done about each signal.
+pub struct Actions([Action; MAX + 1]);
+
+impl Actions {
+    /// As inherited from whoever started the guest.
+    pub fn inherited() -> Self {
+        let mut actions = [Action::default(); MAX + 1];
+        for (signal, action) in actions.iter_mut().enumerate().skip(1) {
+            // SAFETY: the kernel writes one `Action`.
+            unsafe { syscall!(libc::SYS_rt_sigaction, signal, 0, &raw mut *action, 8) };
+        }
+        Self(actions)
+    }
+
+    /// The action for a signal.
+    pub fn get(&self, signal: i32) -> &Action {
+        &self.0[signal as usize]
+    }
+
+    /// Changes an action and tells the kernel what it must know of it.
+    pub fn set(&mut self, signal: i32, action: Action) {
+        self.0[signal as usize] = action;
+        install(signal, &action);
+    }
+
+    /// Takes over every signal that the engine itself must see.
+    pub fn take_over(&self) {
+        for signal in (1..=MAX as i32).filter(|signal| is_fault(*signal) || *signal == KICK) {
+            install(signal, &self.0[signal as usize]);
+        }
+    }
+}
+
+fn install(signal: i32, guest: &Action) {
+    let ours = is_fault(signal) || signal == KICK || guest.is_handler();
+    let kept = (libc::SA_RESTART | libc::SA_NOCLDSTOP | libc::SA_NOCLDWAIT) as u64;
+    let mut action = Action { handler: guest.handler, ..Action::default() };
+    action.flags = SA_RESTORER | guest.flags & kept;
+    action.restorer = handler::restorer();
+    if ours {
+        action.handler = handler::entry();
+        action.flags |= (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64;
+        if signal == KICK {
+            action.flags |= libc::SA_RESTART as u64;
+        }
+        action.mask = u64::MAX;
+    }
+    // SAFETY: the kernel only reads the action; handler and restorer are code of ours.
+    unsafe { syscall!(libc::SYS_rt_sigaction, signal, &raw const action, 0, 8) };
+}
+
+/// Makes the kernel block what the guest has blocked.
+pub fn apply(mask: Mask) {
+    let mask = mask.blockable();
+    // SAFETY: the kernel only reads the mask.
+    unsafe { syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8) };
+}
+
+/// Gives a signal back to the kernel, to be pending until the guest unblocks it.
+pub fn send_back(info: &SignalInfo, process: i32, tid: i32) {
+    let raw = info.raw.as_ptr();
+    // SAFETY: the kernel only reads the 128 bytes.
+    unsafe { syscall!(libc::SYS_rt_tgsigqueueinfo, process, tid, info.number(), raw) };
+}

@@ -1,0 +1,225 @@
+//! The handler that the kernel calls, on the thread's own stack block, with everything blocked.
+//!
+//! Rules of the house: no allocation, no locks, no thread-local storage (FS may be the guest's),
+//! no panics. It notes what happened and, if the thread was in translated code at an instruction
+//! boundary, makes the kernel return to the dispatcher instead. Between boundaries it lets the
+//! thread go on by single steps; an inserted sequence is only a few instructions long.
+
+use super::{KICK, Mask, SignalInfo, is_fault};
+use crate::runner::cache;
+use crate::runner::cpu::{self, Registers, VECTOR_MASK, cpu};
+use crate::runner::engine;
+use crate::runner::layout;
+use crate::runner::stack;
+use crate::runner::thread::{Thread, VECTOR_USED};
+use crate::runner::translate::lower::EXIT_FAULT;
+use std::arch::global_asm;
+
+/// The kernel's `struct ucontext`, as far as it is used.
+#[repr(C)]
+pub struct Context {
+    flags: u64,
+    link: u64,
+    stack: [u64; 3],
+    /// r8 … r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, rflags.
+    registers: [u64; 18],
+    segments: u64,
+    error: u64,
+    trap: u64,
+    old_mask: u64,
+    cr2: u64,
+    fpstate: *const u8,
+    reserved: [u64; 8],
+    mask: u64,
+}
+
+/// Where each general register stands in [`Context::registers`], by hardware number.
+pub const ORDER: [usize; 16] = [13, 14, 12, 11, 15, 10, 9, 8, 0, 1, 2, 3, 4, 5, 6, 7];
+const RSP: usize = 15;
+const RIP: usize = 16;
+const FLAGS: usize = 17;
+const RAX: usize = 13;
+const R12: usize = 4;
+const TRAP_FLAG: u64 = 0x100;
+
+unsafe extern "C" {
+    fn whydunit_signal_entry();
+    fn whydunit_signal_restorer();
+}
+
+/// Address that the kernel calls.
+pub fn entry() -> u64 {
+    whydunit_signal_entry as *const () as u64
+}
+
+/// Address that the handler returns to.
+pub fn restorer() -> u64 {
+    whydunit_signal_restorer as *const () as u64
+}
+
+global_asm!(
+    r#"
+    .text
+    .globl whydunit_signal_entry
+whydunit_signal_entry:                  // the guest may have set AC: Rust must not run with it
+    pushfq
+    and qword ptr [rsp], ~0x40000
+    popfq
+    sub rsp, 8
+    call {handle}
+    add rsp, 8
+    ret
+    .globl whydunit_signal_restorer
+whydunit_signal_restorer:
+    mov eax, 15
+    syscall
+    "#,
+    handle = sym handle,
+);
+
+extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context) {
+    // SAFETY: the kernel passes valid pointers, and the handler runs on the thread's own block.
+    let (info, context, thread) = unsafe { (&*info, &mut *context, &mut *stack::owner()) };
+    let info = SignalInfo { raw: *info, trap: (context.trap, context.error), cr2: context.cr2 };
+    let raised_here = is_fault(signal) && info.code() > 0 && info.code() != libc::SI_KERNEL
+        || is_fault(signal) && info.code() == libc::SI_KERNEL;
+    if raised_here {
+        fault(info, context, thread);
+    } else if signal == KICK {
+        thread.preempt = true;
+        redo_interrupted_call(context);
+        interrupt(context, thread);
+    } else {
+        thread.inbox = Some(info);
+        context.mask = Mask(u64::MAX).blockable().0;
+        interrupt(context, thread);
+    }
+}
+
+/// Makes sure that the dispatcher looks at the thread soon.
+fn interrupt(context: &mut Context, thread: &mut Thread) {
+    thread.attention = 1;
+    let landmarks = cpu::landmarks();
+    let pc = context.registers[RIP];
+    if (landmarks.syscall_start..=landmarks.syscall_instruction).contains(&pc) {
+        if thread.inbox.is_some() {
+            context.registers[RIP] = landmarks.syscall_interrupted;
+        }
+        return;
+    }
+    if cache::contains(pc) {
+        cpu().attention = 1;
+        leave_or_step(context, thread);
+    } else if (landmarks.enter_start..landmarks.enter_end).contains(&pc) {
+        cpu().attention = 1;
+        context.registers[RIP] = landmarks.enter_start;
+        context.registers[RSP] = cpu::host_stack();
+        context.registers[FLAGS] = 2;
+    } else if engine::is_running(thread) {
+        cpu().attention = 1;
+    }
+}
+
+/// A kick can come when its target has just let go of the baton: the system call that it then
+/// interrupts must not notice.
+fn redo_interrupted_call(context: &mut Context) {
+    let after = cpu::landmarks().syscall_instruction + 2;
+    if context.registers[RIP] == after && context.registers[RAX] as i64 == -i64::from(libc::EINTR) {
+        // SAFETY: the trampoline keeps the address of number and arguments in r12.
+        context.registers[RAX] = unsafe { *(context.registers[R12] as *const u64) };
+        context.registers[RIP] = cpu::landmarks().syscall_instruction;
+    }
+}
+
+/// In translated code: back to the dispatcher if the guest's state is that of an instruction
+/// boundary, else one instruction further.
+fn leave_or_step(context: &mut Context, thread: &mut Thread) {
+    let located = engine::cache().locate(context.registers[RIP]);
+    match located {
+        Some(located) if located.boundary => {
+            context.registers[FLAGS] &= !TRAP_FLAG;
+            let registers = guest_registers(context, &located);
+            land(context, thread, registers, cpu::EXIT_ATTENTION as u32);
+        }
+        _ => context.registers[FLAGS] |= TRAP_FLAG,
+    }
+}
+
+fn guest_registers(context: &Context, located: &cache::Located) -> Registers {
+    let mut registers = Registers { fs: read_fs(), pc: located.pc, ..Registers::default() };
+    for (register, place) in ORDER.iter().enumerate() {
+        registers.general[register] = context.registers[*place];
+    }
+    registers.flags = context.registers[FLAGS];
+    located.point.spills.restore(&mut registers, &cpu().slots);
+    registers
+}
+
+fn read_fs() -> u64 {
+    let base: u64;
+    // SAFETY: reads a register.
+    unsafe { std::arch::asm!("rdfsbase {}", out(reg) base) };
+    base
+}
+
+/// Makes the kernel return to the dispatcher with the guest's state put away.
+fn land(context: &mut Context, thread: &mut Thread, registers: Registers, exit: u32) {
+    let cpu = cpu();
+    cpu.registers = registers;
+    cpu.exit = u64::from(exit);
+    save_vector_state(context, thread);
+    context.registers[RIP] = cpu::landmarks().land;
+    context.registers[RSP] = cpu::host_stack();
+    context.registers[FLAGS] = 2;
+}
+
+/// The kernel's frame has the vector registers in the same format as ours.
+fn save_vector_state(context: &Context, thread: &mut Thread) {
+    // SAFETY: the kernel's XSAVE image has at least the legacy area, header and AVX state, which
+    // is what the runner checked for at start-up.
+    let image = unsafe { std::slice::from_raw_parts(context.fpstate, VECTOR_USED) };
+    thread.vector.0[..VECTOR_USED].copy_from_slice(image);
+    // Bytes 464..512 are the kernel's own notes.
+    thread.vector.0[464..512].fill(0);
+    let present = u64::from_le_bytes([
+        image[512], image[513], image[514], image[515], image[516], image[517], image[518],
+        image[519],
+    ]);
+    thread.vector.0[512..520].copy_from_slice(&(present & VECTOR_MASK).to_le_bytes());
+    thread.vector.0[520..576].fill(0);
+}
+
+/// A signal that the instruction under way raised.
+fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
+    let pc = context.registers[RIP];
+    if !cache::contains(pc) {
+        fault_of_ours(&info, context);
+    }
+    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
+    if stepping && thread.attention != 0 {
+        leave_or_step(context, thread);
+        return;
+    }
+    if layout::EVENT_BUFFERS.contains(&info.address()) && info.number() == libc::SIGSEGV {
+        engine::events_full(context);
+        return;
+    }
+    let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
+    // The kernel reports INT3 and INT1 behind the instruction; so does the guest's pc.
+    let mut registers = guest_registers(context, &located);
+    let mut info = info;
+    registers.flags &= !TRAP_FLAG;
+    if matches!(info.number(), libc::SIGILL | libc::SIGFPE) || info.number() == libc::SIGTRAP {
+        info.set_address(registers.pc);
+    }
+    thread.fault = Some(info);
+    land(context, thread, registers, EXIT_FAULT);
+}
+
+fn fault_of_ours(info: &SignalInfo, context: &Context) -> ! {
+    crate::runner::report::fault_of_ours_in_handler(
+        info.number(),
+        context.registers[RIP],
+        info.address(),
+    )
+}

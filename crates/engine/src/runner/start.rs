@@ -1,0 +1,295 @@
+//! Turns a fresh process into a runner, before Rust's runtime or `main` have done anything that
+//! the guest could notice.
+
+use super::engine::{self, Engine};
+use super::load::{self, Arguments, LoadError};
+use super::memory::{Mapping, Memory};
+use super::stack::{self, Block};
+use super::sys::{self, syscall};
+use super::thread::Thread;
+use super::{arena, cpu, layout, report, signal};
+use crate::config::{Config, VARIABLE};
+use crate::image;
+use crate::report::Message;
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether SIGPIPE was ignored when the process started, before Rust's runtime ignored it.
+static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
+
+/// Whether whoever started this process ignores SIGPIPE.
+pub fn inherited_ignored_pipe() -> bool {
+    PIPE_IGNORED.load(Ordering::Relaxed)
+}
+
+/// The C start-up code calls this before `main`.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static EARLY: extern "C" fn(i32, *const *const i8, *const *const i8) = early;
+
+struct Start {
+    config: Config,
+    arguments: Arguments,
+}
+
+extern "C" fn early(count: i32, arguments: *const *const i8, environment: *const *const i8) {
+    let mut action = signal::Action::default();
+    // SAFETY: the kernel writes one `Action`.
+    unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGPIPE, 0, &raw mut action, 8) };
+    PIPE_IGNORED.store(action.handler == signal::IGNORE, Ordering::Relaxed);
+    // SAFETY: the C library passes the process's own vectors.
+    let asked = unsafe { runner_descriptor(environment) };
+    if let Some(descriptor) = asked {
+        arena::enter_runner();
+        report::install_panic_hook();
+        // SAFETY: as above; nothing else runs in this process yet.
+        let start = unsafe { read_start(count, arguments, environment, descriptor) };
+        let block = Block::map(0).unwrap_or_else(|error| die(&format!("no stack: error {error}")));
+        block.set_owner(std::ptr::null_mut());
+        let start = Box::into_raw(Box::new((start, block)));
+        stack::continue_on(block, main, start as u64);
+    }
+}
+
+/// A message and the end, before there is anything to report about.
+fn die(what: &str) -> ! {
+    report::refuse(what, 0)
+}
+
+/// # Safety
+/// `environment` must be a null-terminated vector of C strings.
+unsafe fn runner_descriptor(environment: *const *const i8) -> Option<i32> {
+    // SAFETY: the caller's promise.
+    let found = unsafe { strings(environment) }
+        .find_map(|text| text.strip_prefix(VARIABLE.as_bytes())?.strip_prefix(b"="))?;
+    std::str::from_utf8(found).ok()?.parse().ok()
+}
+
+/// # Safety
+/// `vector` must be a null-terminated vector of C strings that live on.
+unsafe fn strings(vector: *const *const i8) -> impl Iterator<Item = &'static [u8]> {
+    // SAFETY: the caller's promise, for this and every later entry.
+    (0..).map(move |index| unsafe { *vector.add(index) }).take_while(|text| !text.is_null()).map(
+        // SAFETY: as above.
+        |text| unsafe { CStr::from_ptr(text).to_bytes() },
+    )
+}
+
+/// # Safety
+/// As [`strings`], and the auxiliary vector must follow the environment.
+unsafe fn read_start(
+    count: i32,
+    arguments: *const *const i8,
+    environment: *const *const i8,
+    descriptor: i32,
+) -> Start {
+    let config = read_config(descriptor);
+    // SAFETY: the caller's promise.
+    let (arguments, environment_texts) = unsafe {
+        let arguments = strings(arguments).take(count as usize).map(<[u8]>::to_vec).collect();
+        let environment: Vec<Vec<u8>> = strings(environment).map(<[u8]>::to_vec).collect();
+        (arguments, environment)
+    };
+    let mut end = environment;
+    // SAFETY: the auxiliary vector stands behind the environment's null pointer.
+    let auxiliary = unsafe {
+        while !(*end).is_null() {
+            end = end.add(1);
+        }
+        let pairs = end.add(1).cast::<[u64; 2]>();
+        (0..).map(move |index| *pairs.add(index)).take_while(|pair| pair[0] != 0)
+    };
+    let mut auxiliary: Vec<(u64, u64)> = auxiliary.map(|[kind, value]| (kind, value)).collect();
+    keep_random(&mut auxiliary);
+    let path = config.program.clone();
+    let prefix = format!("{VARIABLE}=");
+    let environment =
+        environment_texts.into_iter().filter(|text| !text.starts_with(prefix.as_bytes())).collect();
+    Start { config, arguments: Arguments { arguments, environment, path, auxiliary } }
+}
+
+/// The kernel's sixteen random bytes are on the stack that will be overwritten.
+fn keep_random(auxiliary: &mut [(u64, u64)]) {
+    if let Some((_, address)) = auxiliary.iter_mut().find(|(kind, _)| *kind == libc::AT_RANDOM) {
+        // SAFETY: the kernel put sixteen bytes there.
+        let copy = Box::new(unsafe { *(*address as *const [u8; 16]) });
+        *address = Box::into_raw(copy) as u64;
+    }
+}
+
+fn read_config(descriptor: i32) -> Config {
+    let mut text = vec![0; 64 << 10];
+    // SAFETY: the kernel writes at most the buffer's length.
+    let got = unsafe { syscall!(libc::SYS_pread64, descriptor, text.as_mut_ptr(), text.len(), 0) };
+    text.truncate(got.max(0) as usize);
+    // SAFETY: the descriptor was made for this and is not used again.
+    unsafe { syscall!(libc::SYS_close, descriptor) };
+    serde_json::from_slice(&text)
+        .unwrap_or_else(|error| die(&format!("bad configuration: {error}")))
+}
+
+/// On the runner's own stack: everything below the guest is set up, then the guest starts.
+extern "C" fn main(start: u64) -> ! {
+    // SAFETY: made by `early` with `Box::into_raw`.
+    let (Start { config, mut arguments }, block) =
+        *unsafe { Box::from_raw(start as *mut (Start, Block)) };
+    report::set_channel(config.channel);
+    check_processor();
+    follow_host(config.lifeline);
+    cpu::adopt_host_fs();
+    let mut memory = Memory::default();
+    reserve_stack(&mut memory);
+    hide_vdso();
+    let path = PathBuf::from(std::ffi::OsString::from_vec(config.program.clone()));
+    use std::os::unix::ffi::OsStringExt;
+    let program = image::resolve(&path).unwrap_or_else(|why| {
+        report::send(&Message::Note(format!("{} {why}", path.display())));
+        sys::exit_group(127)
+    });
+    apply_script(&mut arguments, &program.prepended);
+    let loaded =
+        load::load(&program, &mut memory).unwrap_or_else(|error| cannot_load(&path, error));
+    name_process(&path);
+    // SAFETY: this code runs on the block; the main stack is free.
+    let stack = unsafe { load::build_stack(layout::USER_END, &arguments, &loaded) };
+    if program.image.executable_stack {
+        memory.protect(layout::MAPPINGS_TOP..layout::USER_END, 7);
+    }
+    if config.native {
+        run_natively(loaded.entry, stack);
+    }
+    let mut registers = cpu::Registers { pc: loaded.entry, flags: 0x202, ..Default::default() };
+    registers.general[4] = stack;
+    let mut thread = Thread::new(block, registers);
+    thread.tid = sys::gettid();
+    let executable = std::fs::canonicalize(&program.path).unwrap_or(program.path);
+    let engine = Engine::new(config, memory, executable, arguments);
+    engine::start(engine, thread)
+}
+
+/// With a script, the interpreter's arguments stand in place of the script's own name.
+fn apply_script(arguments: &mut Arguments, prepended: &[Vec<u8>]) {
+    if !prepended.is_empty() {
+        let rest = arguments.arguments.drain(..).skip(1).collect::<Vec<_>>();
+        arguments.arguments = prepended.to_vec();
+        arguments.arguments.extend(rest);
+    }
+}
+
+fn cannot_load(path: &std::path::Path, error: LoadError) -> ! {
+    let why = match error {
+        LoadError::Occupied(address) => {
+            format!("wants address {address:#x}, which the engine uses")
+        }
+        LoadError::Kernel(number) => {
+            format!("cannot be mapped: {}", std::io::Error::from_raw_os_error(number))
+        }
+        LoadError::Open(error) => format!("cannot be opened: {error}"),
+    };
+    die(&format!("{} {why}", path.display()))
+}
+
+fn check_processor() {
+    let fsgsbase = std::arch::is_x86_feature_detected!("avx2")
+        // SAFETY: reads the auxiliary vector.
+        && unsafe { libc::getauxval(libc::AT_HWCAP2) } & 2 != 0;
+    if !fsgsbase {
+        die("this processor or kernel lacks FSGSBASE or AVX2, which the engine needs");
+    }
+}
+
+/// The kernel kills this process when the last write end of the pipe, the host's, goes away.
+pub fn follow_host(lifeline: i32) {
+    const F_SETSIG: i32 = 10;
+    if lifeline < 0 {
+        return;
+    }
+    // Each process needs a file description of its own: the signal goes to that one's owner.
+    let path = format!("/proc/self/fd/{lifeline}\0");
+    // SAFETY: descriptor calls on descriptors of ours.
+    unsafe {
+        let own = syscall!(
+            libc::SYS_openat,
+            libc::AT_FDCWD as i64,
+            path.as_ptr(),
+            libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC
+        );
+        if own < 0 {
+            return;
+        }
+        let high = syscall!(libc::SYS_fcntl, own, libc::F_DUPFD_CLOEXEC, layout::DESCRIPTORS);
+        syscall!(libc::SYS_close, own);
+        syscall!(libc::SYS_fcntl, high, F_SETSIG, libc::SIGKILL);
+        syscall!(libc::SYS_fcntl, high, libc::F_SETOWN, sys::getpid());
+        syscall!(libc::SYS_fcntl, high, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK);
+    }
+}
+
+/// The main stack stays where the kernel put it; the guest takes it over.
+fn reserve_stack(memory: &mut Memory) {
+    let mut limit = [0u64; 2];
+    // SAFETY: the kernel writes two words.
+    unsafe { syscall!(libc::SYS_getrlimit, libc::RLIMIT_STACK, limit.as_mut_ptr()) };
+    let size = limit[0].min(layout::USER_END - layout::MAPPINGS_TOP - (1 << 20)) & !0xfff;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    memory.insert(
+        layout::USER_END - size..layout::USER_END,
+        Mapping { protection, shared: false, file: None, offset: 0 },
+    );
+}
+
+/// System calls that never reach the kernel could not be seen: the vdso goes.
+fn hide_vdso() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    for line in maps.lines().filter(|line| line.contains("[vdso]") || line.contains("[vvar")) {
+        let Some((range, _)) = line.split_once(' ') else { continue };
+        let Some((start, end)) = range.split_once('-') else { continue };
+        let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
+        else {
+            continue;
+        };
+        // SAFETY: nothing in the runner calls into the vdso: it makes raw system calls.
+        unsafe { syscall!(libc::SYS_munmap, start, end - start) };
+    }
+}
+
+fn name_process(path: &std::path::Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned() + "\0";
+    // SAFETY: the kernel reads at most sixteen bytes of a terminated string.
+    unsafe { syscall!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// Stops, and when continued jumps to the guest with a clean state: the reference for tests.
+fn run_natively(entry: u64, stack: u64) -> ! {
+    // SAFETY: the guest was loaded; nothing of the runner is needed any more.
+    unsafe {
+        syscall!(libc::SYS_kill, sys::getpid(), libc::SIGSTOP);
+        std::arch::asm!(
+            "xor ebx, ebx",
+            "wrfsbase rbx",
+            "mov rsp, {stack}",
+            "push {entry}",
+            "push 0x202",
+            "popfq",
+            "xor eax, eax",
+            "xor ecx, ecx",
+            "xor edx, edx",
+            "xor esi, esi",
+            "xor edi, edi",
+            "xor ebp, ebp",
+            "xor r8d, r8d",
+            "xor r9d, r9d",
+            "xor r10d, r10d",
+            "xor r11d, r11d",
+            "xor r12d, r12d",
+            "xor r13d, r13d",
+            "xor r14d, r14d",
+            "xor r15d, r15d",
+            "ret",
+            stack = in(reg) stack,
+            entry = in(reg) entry,
+            options(noreturn),
+        )
+    }
+}

@@ -1,0 +1,148 @@
+//! System calls: which of them the engine makes itself, changes, or refuses. Everything else goes
+//! to the kernel as it is.
+//!
+//! * [`memory`]: the address space is the engine's to arrange;
+//! * [`process`]: threads, children, `execve`, the end;
+//! * [`signals`]: dispositions, masks, frames;
+//! * [`files`]: what would show the runner instead of the guest.
+
+mod files;
+mod memory;
+mod process;
+mod signals;
+
+pub use process::after_fork_in_child;
+
+use super::engine::Engine;
+use super::thread::Thread;
+
+/// What is to happen with a system call.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The engine has done it; this is the answer.
+    Answer(i64),
+    /// The thread's registers are already what they must be.
+    Resumed,
+    /// The kernel is to do it.
+    Kernel {
+        /// Number.
+        number: u64,
+        /// Arguments.
+        arguments: [u64; 6],
+        /// Whether it may take long, so that other threads should run meanwhile.
+        blocks: bool,
+    },
+}
+
+impl Outcome {
+    /// An error number as the answer.
+    pub fn error(number: i32) -> Self {
+        Self::Answer(-i64::from(number))
+    }
+}
+
+/// Decides about a system call.
+pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Outcome {
+    let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
+    match number as i64 {
+        libc::SYS_mmap => memory::mmap(engine, a),
+        libc::SYS_munmap => memory::munmap(engine, a),
+        libc::SYS_mprotect | libc::SYS_pkey_mprotect => memory::mprotect(engine, a),
+        libc::SYS_mremap => memory::mremap(engine, a),
+        libc::SYS_brk => memory::brk(engine, a),
+        libc::SYS_shmat => memory::shmat(engine, a),
+        libc::SYS_shmdt => memory::shmdt(engine, a),
+        libc::SYS_pkey_alloc => Outcome::error(libc::ENOSPC),
+        libc::SYS_remap_file_pages | libc::SYS_userfaultfd => Outcome::error(libc::ENOSYS),
+
+        libc::SYS_rt_sigaction => signals::action(engine, a),
+        libc::SYS_rt_sigprocmask => signals::mask(thread, a),
+        libc::SYS_rt_sigreturn => signals::give_back(thread),
+        libc::SYS_sigaltstack => signals::stack(thread, a),
+
+        libc::SYS_clone => process::clone(engine, thread, a),
+        libc::SYS_fork => process::fork(thread, libc::SIGCHLD as u64, [0; 6]),
+        libc::SYS_vfork => {
+            process::fork(thread, (libc::SIGCHLD | libc::CLONE_VFORK) as u64, [0; 6])
+        }
+        libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
+        libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
+        libc::SYS_execveat => {
+            process::execve(engine, thread, a[0] as i32, a[1], a[2], a[3], a[4] as i32)
+        }
+        libc::SYS_exit => process::exit_thread(engine, thread, a),
+        libc::SYS_arch_prctl => process::arch_prctl(a),
+        libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
+            Outcome::error(libc::ENOSYS)
+        }
+        libc::SYS_seccomp => Outcome::error(libc::EINVAL),
+        libc::SYS_prctl if process::is_refused_prctl(a[0] as i32) => Outcome::error(libc::EINVAL),
+
+        libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_close_range => {
+            files::descriptor_call(number, a, pass)
+        }
+        libc::SYS_open => files::open(engine, libc::AT_FDCWD as u64, a[0], a[1], pass),
+        libc::SYS_openat => files::open(engine, a[0], a[1], a[2], pass),
+        libc::SYS_readlink => files::readlink(engine, a[0], a[1], a[2], pass),
+        libc::SYS_readlinkat => files::readlink(engine, a[1], a[2], a[3], pass),
+        _ => pass,
+    }
+}
+
+/// What the engine must learn from a call that the kernel has made.
+pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
+    if answer < 0 && answer > -4096 {
+        return;
+    }
+    if number as i64 == libc::SYS_madvise && a[2] == libc::MADV_DONTNEED as u64 {
+        engine.code_changes(a[0], a[0].saturating_add(a[1]));
+    }
+}
+
+/// Calls that never wait for anything outside this process: the baton is kept.
+fn returns_at_once(number: i64) -> bool {
+    matches!(
+        number,
+        libc::SYS_getpid
+            | libc::SYS_gettid
+            | libc::SYS_getppid
+            | libc::SYS_getuid
+            | libc::SYS_geteuid
+            | libc::SYS_getgid
+            | libc::SYS_getegid
+            | libc::SYS_getpgrp
+            | libc::SYS_getpgid
+            | libc::SYS_getsid
+            | libc::SYS_gettimeofday
+            | libc::SYS_clock_gettime
+            | libc::SYS_clock_getres
+            | libc::SYS_time
+            | libc::SYS_times
+            | libc::SYS_uname
+            | libc::SYS_getrandom
+            | libc::SYS_madvise
+            | libc::SYS_lseek
+            | libc::SYS_fstat
+            | libc::SYS_stat
+            | libc::SYS_lstat
+            | libc::SYS_newfstatat
+            | libc::SYS_access
+            | libc::SYS_getcwd
+            | libc::SYS_getrlimit
+            | libc::SYS_prlimit64
+            | libc::SYS_getrusage
+            | libc::SYS_sysinfo
+            | libc::SYS_sched_getaffinity
+            | libc::SYS_set_robust_list
+            | libc::SYS_set_tid_address
+            | libc::SYS_rt_sigpending
+            | libc::SYS_sched_getparam
+            | libc::SYS_getdents64
+            | libc::SYS_epoll_create1
+            | libc::SYS_epoll_ctl
+            | libc::SYS_eventfd2
+            | libc::SYS_pipe
+            | libc::SYS_pipe2
+            | libc::SYS_dup
+    )
+}

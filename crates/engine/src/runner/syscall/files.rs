@@ -1,0 +1,155 @@
+//! Files and descriptors that would show the runner instead of the guest.
+
+use super::Outcome;
+use crate::runner::engine::Engine;
+use crate::runner::guest::{self, Checked};
+use crate::runner::layout;
+use crate::runner::signal::frame::GuestMemory;
+use crate::runner::sys::{self, syscall};
+use std::os::unix::ffi::OsStrExt;
+
+/// `close`, `dup2`, `dup3`, `close_range`: descriptors of the engine do not exist for the guest.
+pub fn descriptor_call(number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
+    let ours =
+        |descriptor: u64| descriptor as u32 as i32 >= layout::DESCRIPTORS && is_ours(descriptor);
+    match number as i64 {
+        libc::SYS_close if ours(a[0]) => Outcome::error(libc::EBADF),
+        libc::SYS_dup2 | libc::SYS_dup3 if ours(a[0]) || ours(a[1]) => Outcome::error(libc::EBADF),
+        libc::SYS_close_range => close_range(a),
+        _ => pass,
+    }
+}
+
+/// Whether a high descriptor is the engine's: it keeps a list by number.
+fn is_ours(descriptor: u64) -> bool {
+    let config = &crate::runner::engine::engine().config;
+    let descriptor = descriptor as i32;
+    descriptor == config.channel
+        || descriptor == config.lifeline
+        || descriptor > config.lifeline && descriptor < layout::DESCRIPTORS + 8
+}
+
+fn close_range(a: [u64; 6]) -> Outcome {
+    let (first, last) = (a[0] as u32, a[1] as u32);
+    if first > last {
+        return Outcome::error(libc::EINVAL);
+    }
+    let (low, high) = (layout::DESCRIPTORS as u32, layout::DESCRIPTORS as u32 + 8);
+    let mut answer = 0;
+    if first < low {
+        // SAFETY: descriptors of the guest's.
+        answer = unsafe { syscall!(libc::SYS_close_range, first, last.min(low - 1), a[2]) };
+    }
+    if answer == 0 && last >= high {
+        // SAFETY: as above.
+        answer = unsafe { syscall!(libc::SYS_close_range, first.max(high), last, a[2]) };
+    }
+    Outcome::Answer(answer)
+}
+
+/// What of `/proc/self` a path names.
+fn own_proc_file(path: &[u8]) -> Option<&[u8]> {
+    let rest = path.strip_prefix(b"/proc/")?;
+    let slash = rest.iter().position(|byte| *byte == b'/')?;
+    let (who, file) = (&rest[..slash], &rest[slash + 1..]);
+    let own = who == b"self" || who == sys::getpid().to_string().as_bytes();
+    let thread_self = who == b"thread-self";
+    (own || thread_self).then_some(file)
+}
+
+/// Whether a path names the guest's own executable.
+pub fn is_own_executable(path: &[u8]) -> bool {
+    own_proc_file(path) == Some(b"exe")
+}
+
+/// `open` and `openat`.
+pub fn open(engine: &mut Engine, directory: u64, path: u64, flags: u64, pass: Outcome) -> Outcome {
+    let mut start = [0; 6];
+    if !Checked.read(path, &mut start) || &start != b"/proc/" {
+        return pass;
+    }
+    let Some(path) = guest::read_string(path) else { return pass };
+    match own_proc_file(&path) {
+        Some(b"exe") => {
+            let own = [engine.executable.as_os_str().as_bytes(), b"\0"].concat();
+            // SAFETY: the kernel reads a terminated path.
+            let answer = unsafe { syscall!(libc::SYS_openat, directory, own.as_ptr(), flags, 0) };
+            Outcome::Answer(answer)
+        }
+        Some(b"maps") => contents(&maps(engine), flags),
+        Some(b"auxv" | b"cmdline" | b"environ") => match stack_part(engine, &path) {
+            Some(bytes) => contents(&bytes, flags),
+            None => pass,
+        },
+        _ => pass,
+    }
+}
+
+/// A descriptor that reads as the given bytes.
+fn contents(bytes: &[u8], flags: u64) -> Outcome {
+    let close_on_exec = if flags as i32 & libc::O_CLOEXEC != 0 { libc::MFD_CLOEXEC } else { 0 };
+    // SAFETY: the kernel reads a terminated name; the rest are descriptor calls.
+    let descriptor = unsafe { syscall!(libc::SYS_memfd_create, c"proc".as_ptr(), close_on_exec) };
+    if descriptor >= 0 {
+        sys::write_all(descriptor as i32, bytes);
+        // SAFETY: as above.
+        unsafe { syscall!(libc::SYS_lseek, descriptor, 0, libc::SEEK_SET) };
+    }
+    Outcome::Answer(descriptor)
+}
+
+/// The kernel's own list, without what is the engine's.
+fn maps(engine: &Engine) -> Vec<u8> {
+    let real = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let heap = engine.memory.heap.start;
+    let mut out = Vec::with_capacity(real.len());
+    for line in real.split_inclusive(|byte| *byte == b'\n') {
+        let text = String::from_utf8_lossy(line);
+        let Some((range, _)) = text.split_once(' ') else { continue };
+        let Some((start, end)) = range.split_once('-') else { continue };
+        let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
+        else {
+            continue;
+        };
+        if layout::belongs_to_engine(&(start..end)) {
+            continue;
+        }
+        if start == heap {
+            out.extend_from_slice(format!("{:<73}[heap]\n", text.trim_end()).as_bytes());
+        } else {
+            out.extend_from_slice(line);
+        }
+    }
+    out
+}
+
+/// What the kernel shows of the runner's own start, as the guest's.
+fn stack_part(engine: &Engine, path: &[u8]) -> Option<Vec<u8>> {
+    if !path.ends_with(b"cmdline") {
+        return None;
+    }
+    let mut out = Vec::new();
+    for argument in &engine.arguments.arguments {
+        out.extend_from_slice(argument);
+        out.push(0);
+    }
+    Some(out)
+}
+
+/// `readlink` and `readlinkat`.
+pub fn readlink(engine: &mut Engine, path: u64, buffer: u64, size: u64, pass: Outcome) -> Outcome {
+    let Some(path) = guest::read_string(path) else { return pass };
+    if !is_own_executable(&path) {
+        return pass;
+    }
+    let target = engine.executable.as_os_str().as_bytes();
+    let length = target.len().min(size as usize);
+    if size as i64 <= 0 {
+        return Outcome::error(libc::EINVAL);
+    }
+    if Checked.write(buffer, &target[..length]) {
+        Outcome::Answer(length as i64)
+    } else {
+        Outcome::error(libc::EFAULT)
+    }
+}

@@ -1,0 +1,276 @@
+//! Threads, children, `execve` and the end.
+
+use super::Outcome;
+use crate::config::{Children, Config, VARIABLE};
+use crate::image::{self, Unusable};
+use crate::runner::cpu::cpu;
+use crate::runner::engine::{self, Engine};
+use crate::runner::stack::{Block, clone_on};
+use crate::runner::sys::{self, syscall};
+use crate::runner::thread::Thread;
+use crate::runner::{arena, baton, guest, layout, signal, start};
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+
+const ARCH_SET_FS: u64 = 0x1002;
+const ARCH_GET_FS: u64 = 0x1003;
+
+/// `arch_prctl`: the base of FS is in the saved registers while Rust runs.
+pub fn arch_prctl(a: [u64; 6]) -> Outcome {
+    match a[0] {
+        ARCH_SET_FS if a[1] >= 1 << 47 => Outcome::error(libc::EPERM),
+        ARCH_SET_FS => {
+            cpu().registers.fs = a[1];
+            Outcome::Answer(0)
+        }
+        ARCH_GET_FS => {
+            use crate::runner::signal::frame::GuestMemory;
+            let written = guest::Checked.write(a[1], &cpu().registers.fs.to_le_bytes());
+            if written { Outcome::Answer(0) } else { Outcome::error(libc::EFAULT) }
+        }
+        _ => Outcome::Kernel { number: libc::SYS_arch_prctl as u64, arguments: a, blocks: false },
+    }
+}
+
+/// Options that would take the runner away from the guest, or filter the runner's own calls.
+pub fn is_refused_prctl(option: i32) -> bool {
+    const PR_SET_MM: i32 = 35;
+    const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
+    matches!(option, libc::PR_SET_SECCOMP | PR_SET_MM | PR_SET_SYSCALL_USER_DISPATCH)
+}
+
+/// `clone`: a thread or a child.
+pub fn clone(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
+    let flags = a[0];
+    if flags & libc::CLONE_THREAD as u64 != 0 {
+        return new_thread(engine, thread, a);
+    }
+    fork(thread, flags, a)
+}
+
+fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome {
+    let [flags, stack, parent_tid, child_tid, tls, _] = a;
+    let needed = (libc::CLONE_VM | libc::CLONE_SIGHAND) as u64;
+    if flags & needed != needed {
+        return Outcome::error(libc::EINVAL);
+    }
+    let Some(block) = free_block(engine) else { return Outcome::error(libc::EAGAIN) };
+    let mut registers = cpu().registers;
+    registers.general[0] = 0;
+    if stack != 0 {
+        registers.general[4] = stack;
+    }
+    if flags & libc::CLONE_SETTLS as u64 != 0 {
+        registers.fs = tls;
+    }
+    let mut thread = Thread::new(block, registers);
+    thread.mask = parent.mask;
+    *thread.vector = (*parent.vector).clone();
+    let thread = Box::into_raw(thread);
+    block.set_owner(thread);
+    let kept = flags & !(libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64;
+    // No signal may come to the new thread before it has a stack for the handler.
+    signal::apply(signal::Mask(u64::MAX));
+    // SAFETY: the block is free, `run` takes a thread; the kernel writes the child's number where
+    // the guest asked for it.
+    let tid = unsafe { clone_on(block, kept, engine::run, thread as u64, child_tid) };
+    signal::apply(parent.mask);
+    if tid < 0 {
+        // SAFETY: nobody else has it.
+        drop(unsafe { Box::from_raw(thread) });
+        return Outcome::Answer(tid);
+    }
+    engine.threads.push(thread);
+    if flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
+        use crate::runner::signal::frame::GuestMemory;
+        guest::Checked.write(parent_tid, &(tid as i32).to_le_bytes());
+    }
+    Outcome::Answer(tid)
+}
+
+/// A stack block that nobody uses: one of a thread that has ended, or a new one.
+fn free_block(engine: &mut Engine) -> Option<Block> {
+    let process = sys::getpid();
+    let ended = engine.threads.iter().position(|thread| {
+        // SAFETY: threads in the list have not been freed.
+        let tid = unsafe { (**thread).tid };
+        // SAFETY: signal 0 only asks whether the thread exists.
+        tid < 0
+            && unsafe { syscall!(libc::SYS_tgkill, process, -tid, 0) } == -i64::from(libc::ESRCH)
+    });
+    if let Some(index) = ended {
+        let thread = engine.threads.swap_remove(index);
+        // SAFETY: its kernel thread is gone, so nobody refers to it.
+        return Some(unsafe { Box::from_raw(thread) }.block);
+    }
+    let number = engine.blocks;
+    engine.blocks += 1;
+    Block::map(number).ok()
+}
+
+/// `exit`: one thread ends.
+pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
+    let _ = engine;
+    // A negative number marks the block as free once the kernel thread is gone.
+    let tid = thread.tid;
+    signal::apply(signal::Mask(u64::MAX));
+    engine::drop_baton(thread);
+    thread.tid = -tid;
+    loop {
+        // SAFETY: ends this kernel thread; it holds nothing.
+        unsafe { syscall!(libc::SYS_exit, a[0]) };
+    }
+}
+
+/// A child process. It gets its own copy of everything, also where the guest asked to share
+/// memory until it executes another program.
+pub fn fork(thread: &mut Thread, flags: u64, a: [u64; 6]) -> Outcome {
+    let [_, stack, parent_tid, child_tid, tls, _] = a;
+    let kept = flags & !(libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_SIGHAND) as u64;
+    signal::apply(signal::Mask(u64::MAX));
+    // SAFETY: without CLONE_VM the child has its own copy of this stack.
+    let pid = unsafe { syscall!(libc::SYS_clone, kept, 0, parent_tid, child_tid, 0) };
+    if pid == 0 {
+        after_fork_in_child(thread);
+        if stack != 0 {
+            cpu().registers.general[4] = stack;
+        }
+        if flags & libc::CLONE_SETTLS as u64 != 0 {
+            cpu().registers.fs = tls;
+        }
+    }
+    signal::apply(thread.mask);
+    Outcome::Answer(pid)
+}
+
+/// In a new child: the calling thread is the only one.
+pub fn after_fork_in_child(thread: &mut Thread) {
+    arena::after_fork();
+    thread.tid = sys::gettid();
+    baton::after_fork(thread.tid);
+    let engine = engine::engine();
+    // The other threads' memory is a copy that nobody will use.
+    engine.threads.clear();
+    start::follow_host(engine.config.lifeline);
+}
+
+/// `execve` and `execveat`: the runner executes itself, with the new program to load.
+pub fn execve(
+    engine: &mut Engine,
+    thread: &mut Thread,
+    directory: i32,
+    path: u64,
+    arguments: u64,
+    environment: u64,
+    flags: i32,
+) -> Outcome {
+    let (Some(path), Some(arguments), Some(mut environment)) = (
+        guest::read_string(path),
+        guest::read_strings(arguments),
+        guest::read_strings(environment),
+    ) else {
+        return Outcome::error(libc::EFAULT);
+    };
+    let path = match full_path(engine, directory, path, flags) {
+        Ok(path) => path,
+        Err(error) => return Outcome::error(error),
+    };
+    let shown = PathBuf::from(OsString::from_vec(path.clone()));
+    let resolved = match image::resolve(&shown) {
+        Ok(resolved) => resolved,
+        Err(why) => return Outcome::error(error_number(&why)),
+    };
+    drop(resolved);
+    if engine.config.children == Children::Native {
+        return execute(thread, &path, &arguments, &environment);
+    }
+    let config = Config { program: path, ..engine.config.clone() };
+    let Some(descriptor) = write_config(&config) else { return Outcome::error(libc::ENOMEM) };
+    environment.push(format!("{VARIABLE}={descriptor}").into_bytes());
+    let arguments = if arguments.is_empty() { vec![Vec::new()] } else { arguments };
+    let outcome = execute(thread, b"/proc/self/exe", &arguments, &environment);
+    // SAFETY: the descriptor is ours; the call failed.
+    unsafe { syscall!(libc::SYS_close, descriptor) };
+    outcome
+}
+
+fn full_path(engine: &Engine, directory: i32, path: Vec<u8>, flags: i32) -> Result<Vec<u8>, i32> {
+    if path.is_empty() && flags & libc::AT_EMPTY_PATH == 0 {
+        return Err(libc::ENOENT);
+    }
+    if path.is_empty() {
+        return Ok(format!("/proc/self/fd/{directory}").into_bytes());
+    }
+    if super::files::is_own_executable(&path) {
+        return Ok(engine.executable.clone().into_os_string().into_vec());
+    }
+    if path[0] == b'/' || directory == libc::AT_FDCWD {
+        return Ok(path);
+    }
+    let mut full = format!("/proc/self/fd/{directory}/").into_bytes();
+    full.extend(path);
+    Ok(full)
+}
+
+fn error_number(why: &Unusable) -> i32 {
+    match why {
+        Unusable::Io(error) => error.raw_os_error().unwrap_or(libc::ENOEXEC),
+        Unusable::EmptyPath => libc::ENOENT,
+        Unusable::NotAFile(_) | Unusable::NotExecutable | Unusable::Setuid => libc::EACCES,
+        Unusable::NotElf
+        | Unusable::WrongKind(_)
+        | Unusable::Truncated
+        | Unusable::Malformed(_) => libc::ENOEXEC,
+        Unusable::Interpreter(_, inner) => match error_number(inner) {
+            libc::ENOEXEC => libc::ELIBBAD,
+            other => other,
+        },
+        Unusable::TooManyInterpreters => libc::ELOOP,
+    }
+}
+
+/// The configuration of the next runner, in an anonymous file that survives `execve`.
+fn write_config(config: &Config) -> Option<i32> {
+    let text = serde_json::to_vec(config).ok()?;
+    // SAFETY: the kernel reads a terminated name.
+    let low = unsafe { syscall!(libc::SYS_memfd_create, c"whydunit".as_ptr(), 0) };
+    if low < 0 {
+        return None;
+    }
+    // SAFETY: descriptor calls on a descriptor of ours.
+    let high = unsafe {
+        let high = syscall!(libc::SYS_fcntl, low, libc::F_DUPFD, layout::DESCRIPTORS);
+        syscall!(libc::SYS_close, low);
+        high
+    };
+    sys::write_all(high as i32, &text);
+    Some(high as i32)
+}
+
+/// Hands over to another program; only comes back if that fails.
+fn execute(
+    thread: &mut Thread,
+    path: &[u8],
+    arguments: &[Vec<u8>],
+    environment: &[Vec<u8>],
+) -> Outcome {
+    let terminated = |texts: &[Vec<u8>]| -> Vec<Vec<u8>> {
+        texts.iter().map(|text| [text.as_slice(), b"\0"].concat()).collect()
+    };
+    let pointers = |texts: &[Vec<u8>]| -> Vec<*const u8> {
+        texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+    };
+    let path = [path, b"\0"].concat();
+    let (arguments, environment) = (terminated(arguments), terminated(environment));
+    let (arguments, environment) = (pointers(&arguments), pointers(&environment));
+    let mask = thread.mask;
+    // The next program inherits the guest's mask, faults and all.
+    // SAFETY: the kernel only reads what it is given, all of which is alive.
+    let answer = unsafe {
+        syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8);
+        syscall!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment.as_ptr())
+    };
+    signal::apply(thread.mask);
+    Outcome::Answer(answer)
+}

@@ -1,0 +1,102 @@
+//! A guest thread: what the engine keeps of it while it does not run.
+
+use super::cpu::{Registers, cpu};
+use super::signal::{Mask, SignalInfo};
+use super::stack::Block;
+use std::sync::atomic::{AtomicPtr, AtomicU32};
+
+/// Room for the XSAVE image of x87, SSE and AVX, and then some.
+pub const VECTOR_BYTES: usize = 1024;
+/// What of it the guest's state fills: the legacy area, the header and the upper halves.
+pub const VECTOR_USED: usize = 832;
+
+/// Vector registers as XSAVE stores them.
+#[derive(Clone)]
+#[repr(C, align(64))]
+pub struct VectorState(pub [u8; VECTOR_BYTES]);
+
+impl VectorState {
+    /// The state of a fresh process.
+    pub fn initial() -> Self {
+        let mut bytes = [0; VECTOR_BYTES];
+        bytes[0..2].copy_from_slice(&0x037fu16.to_le_bytes());
+        bytes[24..28].copy_from_slice(&0x1f80u32.to_le_bytes());
+        Self(bytes)
+    }
+
+    /// Makes a state that the guest wrote one that the processor will load without a fault.
+    pub fn sanitize(&mut self) {
+        let mxcsr = u32::from_le_bytes(self.0[24..28].try_into().expect("four bytes")) & 0xffff;
+        self.0[24..28].copy_from_slice(&mxcsr.to_le_bytes());
+        let present = u64::from_le_bytes(self.0[512..520].try_into().expect("eight bytes"));
+        self.0[512..520].copy_from_slice(&(present & super::cpu::VECTOR_MASK).to_le_bytes());
+        self.0[520..576].fill(0);
+    }
+}
+
+/// One guest thread. Lives in the runner's heap until its kernel thread has ended.
+pub struct Thread {
+    /// Kernel's number of the thread.
+    pub tid: i32,
+    /// Its stack block.
+    pub block: Block,
+    /// Registers while the thread does not hold the baton.
+    pub registers: Registers,
+    /// Vector registers while it is not in translated code.
+    pub vector: Box<VectorState>,
+    /// Signals that the guest has blocked.
+    pub mask: Mask,
+    /// Alternate signal stack of the guest: start, flags, size.
+    pub signal_stack: (u64, i32, u64),
+    /// Word to clear and wake when the thread ends.
+    pub clear_tid: u64,
+    /// Head of the guest's list of robust futexes.
+    pub robust_list: u64,
+    /// Not zero when the dispatcher must look at this thread. Written by the signal handler.
+    pub attention: u64,
+    /// A signal that has come and is not delivered yet. Written by the signal handler.
+    pub inbox: Option<SignalInfo>,
+    /// A fault in translated code. Written by the signal handler.
+    pub fault: Option<SignalInfo>,
+    /// Others wait for the baton. Written by the signal handler.
+    pub preempt: bool,
+    /// Futex word that says the baton is ours.
+    pub granted: AtomicU32,
+    /// Next in the queue for the baton.
+    pub next_in_queue: AtomicPtr<Thread>,
+}
+
+impl Thread {
+    /// A thread that has not run yet.
+    pub fn new(block: Block, registers: Registers) -> Box<Self> {
+        Box::new(Self {
+            tid: 0,
+            block,
+            registers,
+            vector: Box::new(VectorState::initial()),
+            mask: Mask::default(),
+            signal_stack: (0, libc::SS_DISABLE, 0),
+            clear_tid: 0,
+            robust_list: 0,
+            attention: 0,
+            inbox: None,
+            fault: None,
+            preempt: false,
+            granted: AtomicU32::new(0),
+            next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
+        })
+    }
+
+    /// Puts the thread's state where translated code finds it.
+    pub fn move_in(&mut self) {
+        let cpu = cpu();
+        cpu.registers = self.registers;
+        cpu.vector_state = self.vector.0.as_mut_ptr() as u64;
+        cpu.attention = self.attention;
+    }
+
+    /// Takes the thread's state back, before another one runs.
+    pub fn move_out(&mut self) {
+        self.registers = cpu().registers;
+    }
+}

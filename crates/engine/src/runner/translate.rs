@@ -1,0 +1,15 @@
+//! From guest code to translated code: decode a superblock, then lower it to machine code for
+//! the cache.
+//!
+//! * [`superblock`] decides which guest instructions one translation covers;
+//! * [`facts`] says what an instruction reads, writes and where it goes;
+//! * [`lower`] writes the translation; [`emit`] is its assembler;
+//! * [`map`] takes an address in the translation back to the guest's state there.
+//!
+//! Nothing here knows about threads, signals or system calls.
+
+pub mod emit;
+pub mod facts;
+pub mod lower;
+pub mod map;
+pub mod superblock;

@@ -1,0 +1,374 @@
+//! A very small assembler: just the instruction forms that translations are made of.
+//!
+//! It writes into a buffer that will be copied to a known address, so that displacements are
+//! final at once. The general encoder of iced-x86 is kept off this path for speed; the tests
+//! check every form against its decoder.
+
+use crate::runner::cpu::reg::{R8, RBP, RSP};
+
+/// A condition code as the processor numbers it (`0` overflow … `4` equal, `5` not equal …).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition(pub u8);
+
+impl Condition {
+    /// Equal, zero.
+    pub const EQUAL: Self = Self(4);
+    /// Not equal, not zero.
+    pub const NOT_EQUAL: Self = Self(5);
+    /// Sign bit set.
+    pub const NEGATIVE: Self = Self(8);
+}
+
+/// Machine code under construction for one address.
+pub struct Emit {
+    base: u64,
+    bytes: Vec<u8>,
+}
+
+/// A 32-bit displacement that is not known yet.
+#[derive(Clone, Copy, Debug)]
+#[must_use]
+pub struct Hole(usize);
+
+impl Emit {
+    /// Code that will stand at `base`.
+    pub fn at(base: u64) -> Self {
+        Self { base, bytes: Vec::with_capacity(1024) }
+    }
+
+    /// Address of the next byte.
+    pub fn here(&self) -> u64 {
+        self.base + self.bytes.len() as u64
+    }
+
+    /// Offset of the next byte.
+    pub fn offset(&self) -> u32 {
+        self.bytes.len() as u32
+    }
+
+    /// Everything written.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Everything written, to keep.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
+    /// Bytes as they are.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn imm32(&mut self, value: i32) {
+        self.bytes.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// `rel32` from the end of the instruction, `after` bytes behind the displacement.
+    fn rel32(&mut self, target: u64, after: u64) {
+        let end = self.here() + 4 + after;
+        let distance = target.wrapping_sub(end) as i64;
+        debug_assert_eq!(distance, i64::from(distance as i32), "target out of reach");
+        self.imm32(distance as i32);
+    }
+
+    fn rex(wide: bool, register: u8, base: u8) -> u8 {
+        0x40 | u8::from(wide) << 3 | (register >> 3) << 2 | base >> 3
+    }
+
+    fn rex_if_needed(&mut self, wide: bool, register: u8, base: u8) {
+        let rex = Self::rex(wide, register, base);
+        if rex != 0x40 {
+            self.bytes.push(rex);
+        }
+    }
+
+    /// ModRM (and SIB) for `[base + displacement]`.
+    fn memory(&mut self, register: u8, base: u8, displacement: i32) {
+        let field = (register & 7) << 3;
+        let low = base & 7;
+        let mode = match displacement {
+            0 if low != RBP => 0,
+            -128..=127 => 1,
+            _ => 2,
+        };
+        self.bytes.push(mode << 6 | field | low);
+        if low == RSP {
+            self.bytes.push(0x24);
+        }
+        match mode {
+            0 => {}
+            1 => self.bytes.push(displacement as u8),
+            _ => self.imm32(displacement),
+        }
+    }
+
+    /// `mov [cell], register` (64 bits).
+    pub fn store_cell(&mut self, cell: u64, register: u8) {
+        self.raw(&[Self::rex(true, register, 0), 0x89, 0x05 | (register & 7) << 3]);
+        self.rel32(cell, 0);
+    }
+
+    /// `mov register, [cell]` (64 bits).
+    pub fn load_cell(&mut self, register: u8, cell: u64) {
+        self.raw(&[Self::rex(true, register, 0), 0x8b, 0x05 | (register & 7) << 3]);
+        self.rel32(cell, 0);
+    }
+
+    /// `mov dword [cell], value`.
+    pub fn store_cell_imm32(&mut self, cell: u64, value: u32) {
+        self.raw(&[0xc7, 0x05]);
+        self.rel32(cell, 4);
+        self.imm32(value as i32);
+    }
+
+    /// `mov register, value`, in its shortest form. Leaves flags alone.
+    pub fn load_constant(&mut self, register: u8, value: u64) {
+        if u32::try_from(value).is_ok() {
+            self.rex_if_needed(false, 0, register);
+            self.bytes.push(0xb8 | register & 7);
+            self.imm32(value as i32);
+        } else if i64::from(value as i32) as u64 == value {
+            self.raw(&[Self::rex(true, 0, register), 0xc7, 0xc0 | register & 7]);
+            self.imm32(value as i32);
+        } else {
+            self.raw(&[Self::rex(true, 0, register), 0xb8 | register & 7]);
+            self.raw(&value.to_le_bytes());
+        }
+    }
+
+    /// `mov to, from` (64 bits).
+    pub fn copy(&mut self, to: u8, from: u8) {
+        self.raw(&[Self::rex(true, from, to), 0x89, 0xc0 | (from & 7) << 3 | to & 7]);
+    }
+
+    /// `mov register, [base + displacement]` (64 bits).
+    pub fn load(&mut self, register: u8, base: u8, displacement: i32) {
+        self.raw(&[Self::rex(true, register, base), 0x8b]);
+        self.memory(register, base, displacement);
+    }
+
+    /// `mov [base + displacement], register` (64 bits).
+    pub fn store(&mut self, base: u8, displacement: i32, register: u8) {
+        self.raw(&[Self::rex(true, register, base), 0x89]);
+        self.memory(register, base, displacement);
+    }
+
+    /// `mov dword [base + displacement], value`.
+    pub fn store_imm32(&mut self, base: u8, displacement: i32, value: u32) {
+        self.rex_if_needed(false, 0, base);
+        self.bytes.push(0xc7);
+        self.memory(0, base, displacement);
+        self.imm32(value as i32);
+    }
+
+    /// `lea register, [base + displacement]`.
+    pub fn lea(&mut self, register: u8, base: u8, displacement: i32) {
+        self.raw(&[Self::rex(true, register, base), 0x8d]);
+        self.memory(register, base, displacement);
+    }
+
+    /// `lea register, [base + index]`; `index` is not rsp.
+    pub fn lea_sum(&mut self, register: u8, base: u8, index: u8) {
+        debug_assert_ne!(index, RSP);
+        let rex = Self::rex(true, register, base) | (index >> 3) << 1;
+        // Mode 1 with a zero byte: mode 0 has no form with rbp or r13 as the base.
+        let field = (register & 7) << 3;
+        self.raw(&[rex, 0x8d, 0x44 | field, (index & 7) << 3 | base & 7, 0]);
+    }
+
+    /// `push qword [literal]`, the literal's place not known yet.
+    pub fn push_hole(&mut self) -> Hole {
+        self.raw(&[0xff, 0x35]);
+        self.hole()
+    }
+
+    /// `push value`, sign-extended to 64 bits.
+    pub fn push_imm32(&mut self, value: i32) {
+        self.bytes.push(0x68);
+        self.imm32(value);
+    }
+
+    /// `movzx r32, r16`: the low 16 bits of a register. Leaves flags alone.
+    pub fn zero_extend_16(&mut self, to: u8, from: u8) {
+        self.rex_if_needed(false, to, from);
+        self.raw(&[0x0f, 0xb7, 0xc0 | (to & 7) << 3 | from & 7]);
+    }
+
+    /// `movzx r32, byte [base + displacement32]`.
+    pub fn load_byte(&mut self, to: u8, base: u8, displacement: i32) {
+        self.rex_if_needed(false, to, base);
+        self.raw(&[0x0f, 0xb6]);
+        self.memory(to, base, displacement);
+    }
+
+    /// `jmp [table + index * 8]` with a table below 2 GiB.
+    pub fn jump_through_table(&mut self, table: u64, index: u8) {
+        if index >= R8 {
+            self.bytes.push(0x42);
+        }
+        self.raw(&[0xff, 0x24, 0xc5 | (index & 7) << 3]);
+        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    }
+
+    /// `cmp [cell], register` (64 bits).
+    pub fn compare_cell(&mut self, cell: u64, register: u8) {
+        self.raw(&[Self::rex(true, register, 0), 0x39, 0x05 | (register & 7) << 3]);
+        self.rel32(cell, 0);
+    }
+
+    /// `cmp qword [cell], value`.
+    pub fn compare_cell_imm32(&mut self, cell: u64, value: i32) {
+        self.raw(&[0x48, 0x81, 0x3d]);
+        self.rel32(cell, 4);
+        self.imm32(value);
+    }
+
+    /// `cmp [base + displacement], register` (64 bits).
+    pub fn compare(&mut self, base: u8, displacement: i32, register: u8) {
+        self.raw(&[Self::rex(true, register, base), 0x39]);
+        self.memory(register, base, displacement);
+    }
+
+    /// `cmp qword [base + displacement], value`.
+    pub fn compare_imm32(&mut self, base: u8, displacement: i32, value: i32) {
+        self.raw(&[Self::rex(true, 0, base), 0x81]);
+        self.memory(7, base, displacement);
+        self.imm32(value);
+    }
+
+    /// `dec qword [cell]`.
+    pub fn decrement_cell(&mut self, cell: u64) {
+        self.raw(&[0x48, 0xff, 0x0d]);
+        self.rel32(cell, 0);
+    }
+
+    /// `jmp target`, with the address of its displacement.
+    pub fn jump(&mut self, target: u64) -> u64 {
+        self.bytes.push(0xe9);
+        let patch = self.here();
+        self.rel32(target, 0);
+        patch
+    }
+
+    /// `jmp` to a place not known yet.
+    pub fn jump_hole(&mut self) -> Hole {
+        self.bytes.push(0xe9);
+        self.hole()
+    }
+
+    /// `jcc` to a place not known yet.
+    pub fn branch_hole(&mut self, condition: Condition) -> Hole {
+        self.raw(&[0x0f, 0x80 | condition.0]);
+        self.hole()
+    }
+
+    /// `jcc target`.
+    pub fn branch(&mut self, condition: Condition, target: u64) {
+        self.raw(&[0x0f, 0x80 | condition.0]);
+        self.rel32(target, 0);
+    }
+
+    /// `jrcxz` over the next `bytes`.
+    pub fn jump_if_rcx_zero(&mut self, bytes: i8) {
+        self.raw(&[0xe3, bytes as u8]);
+    }
+
+    fn hole(&mut self) -> Hole {
+        self.imm32(0);
+        Hole(self.bytes.len() - 4)
+    }
+
+    /// Address of a hole's displacement.
+    pub fn hole_address(&self, hole: Hole) -> u64 {
+        self.base + hole.0 as u64
+    }
+
+    /// Fills a hole with the way to the next byte.
+    pub fn fill(&mut self, hole: Hole) {
+        let distance = (self.bytes.len() - hole.0 - 4) as i32;
+        self.bytes[hole.0..hole.0 + 4].copy_from_slice(&distance.to_le_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
+
+    const BASE: u64 = 0x7400_0000;
+    const CELL: u64 = 0x7300_0010;
+
+    /// What iced-x86 says the emitted bytes are.
+    fn disassemble(write: impl FnOnce(&mut Emit)) -> String {
+        let mut emit = Emit::at(BASE);
+        write(&mut emit);
+        let mut decoder = Decoder::with_ip(64, emit.bytes(), BASE, DecoderOptions::NONE);
+        let mut formatter = IntelFormatter::new();
+        formatter.options_mut().set_rip_relative_addresses(false);
+        formatter.options_mut().set_space_after_operand_separator(true);
+        let mut lines = Vec::new();
+        while decoder.can_decode() {
+            let mut line = String::new();
+            formatter.format(&decoder.decode(), &mut line);
+            lines.push(line);
+        }
+        lines.join("; ")
+    }
+
+    #[test]
+    fn forms_are_what_they_say() {
+        let cases: Vec<(String, &str)> = vec![
+            (disassemble(|e| e.store_cell(CELL, 9)), "mov [73000010h], r9"),
+            (disassemble(|e| e.load_cell(2, CELL)), "mov rdx, [73000010h]"),
+            (disassemble(|e| e.store_cell_imm32(CELL, 7)), "mov dword ptr [73000010h], 7"),
+            (disassemble(|e| e.load_constant(1, 5)), "mov ecx, 5"),
+            (disassemble(|e| e.load_constant(8, 5)), "mov r8d, 5"),
+            (disassemble(|e| e.load_constant(1, u64::MAX)), "mov rcx, 0FFFFFFFFFFFFFFFFh"),
+            (disassemble(|e| e.load_constant(9, 1 << 40)), "mov r9, 10000000000h"),
+            (disassemble(|e| e.copy(9, 1)), "mov r9, rcx"),
+            (disassemble(|e| e.load(1, 4, 0)), "mov rcx, [rsp]"),
+            (disassemble(|e| e.load(1, 13, 0)), "mov rcx, [r13]"),
+            (disassemble(|e| e.store(12, 200, 15)), "mov [r12+0C8h], r15"),
+            (disassemble(|e| e.store_imm32(8, 0, 3)), "mov dword ptr [r8], 3"),
+            (disassemble(|e| e.lea(4, 4, 8)), "lea rsp, [rsp+8]"),
+            (disassemble(|e| e.lea(1, 1, -1)), "lea rcx, [rcx-1]"),
+            (disassemble(|e| e.lea_sum(1, 5, 10)), "lea rcx, [rbp+r10]"),
+            (
+                disassemble(|e| {
+                    let hole = e.push_hole();
+                    e.fill(hole);
+                }),
+                "push qword ptr [74000006h]",
+            ),
+            (disassemble(|e| e.push_imm32(-2)), "push 0FFFFFFFFFFFFFFFEh"),
+            (disassemble(|e| e.zero_extend_16(1, 1)), "movzx ecx, cx"),
+            (disassemble(|e| e.zero_extend_16(9, 10)), "movzx r9d, r10w"),
+            (disassemble(|e| e.load_byte(1, 9, 0x1000)), "movzx ecx, byte ptr [r9+1000h]"),
+            (disassemble(|e| e.jump_through_table(CELL, 1)), "jmp qword ptr [rcx*8+73000010h]"),
+            (disassemble(|e| e.jump_through_table(CELL, 9)), "jmp qword ptr [r9*8+73000010h]"),
+            (disassemble(|e| e.compare_cell(CELL, 1)), "cmp [73000010h], rcx"),
+            (disassemble(|e| e.compare_cell_imm32(CELL, 9)), "cmp qword ptr [73000010h], 9"),
+            (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
+            (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
+            (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
+            (disassemble(|e| drop(e.jump(BASE))), "jmp 0000000074000000h"),
+            (disassemble(|e| e.branch(Condition::EQUAL, BASE)), "je 0000000074000000h"),
+        ];
+        for (got, expected) in cases {
+            assert_eq!(got, expected);
+        }
+    }
+
+    #[test]
+    fn a_filled_hole_leads_to_the_next_byte() {
+        let text = disassemble(|e| {
+            let hole = e.branch_hole(Condition::NOT_EQUAL);
+            e.raw(&[0x90]);
+            e.fill(hole);
+            e.raw(&[0x90]);
+        });
+        assert_eq!(text, "jne 0000000074000007h; nop; nop");
+    }
+}

@@ -1,0 +1,632 @@
+//! Writes the translation of a superblock.
+//!
+//! ```text
+//! prefix   verifies that an indirect branch came to the right translation     (rcx, rdx spilled)
+//! body     guest instructions, most of them byte for byte
+//! exits    out of line: bookkeeping, then a jump that is linked to the next translation
+//! data     return addresses too wide for an immediate
+//! ```
+//!
+//! Rules of the house:
+//! * The guest's stack is never touched but by the guest's own pushes; spills go to [`cpu::slot`]s.
+//! * Inserted code leaves flags alone unless they are dead (and no signal handler can see them).
+//! * The guest's own access in a sequence comes before anything the guest can see has changed.
+
+use super::emit::{Condition, Emit, Hole};
+use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
+use super::map::{Map, Point, Spills};
+use super::superblock::{Guest, Role, Superblock};
+use crate::runner::cpu::reg::{RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
+use crate::runner::cpu::{self, Cpu};
+use crate::runner::layout;
+use std::mem::offset_of;
+
+/// Slot of rcx and rdx across an indirect branch; the prefix of every translation knows them.
+pub const SLOT_RCX: u8 = 0;
+/// See [`SLOT_RCX`].
+pub const SLOT_RDX: u8 = 1;
+/// Slot of a register that stands in for the program counter.
+const SLOT_SCRATCH: u8 = 2;
+
+/// Exit number of an indirect branch whose target has no translation at hand.
+pub const EXIT_INDIRECT: u32 = 1;
+/// Exit number that the signal handler uses for a fault in translated code.
+pub const EXIT_FAULT: u32 = 2;
+/// First exit number of a translation.
+pub const FIRST_EXIT: u32 = 16;
+
+/// Code that all translations share.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    /// The table had no entry: the target is in rcx.
+    pub table_miss: u64,
+    /// The table's entry was another pc's: rcx holds the target less that pc, rdx minus that pc.
+    pub verify_miss: u64,
+    /// As [`Self::table_miss`], when the ticks have run out.
+    pub preempt_indirect: u64,
+}
+
+/// What an exit means to the dispatcher.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExitKind {
+    /// To a known address; can be linked.
+    Direct(u64),
+    /// A system call, to be made by the engine; then on to this address.
+    Syscall(u64),
+    /// The instruction at this address must be emulated.
+    Emulate(u64),
+    /// The instruction at this address cannot be run.
+    Refuse(u64),
+}
+
+/// An exit as the translation has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Exit {
+    /// What it means.
+    pub kind: ExitKind,
+    /// Address of the 32-bit displacement to patch; zero if it is never linked.
+    pub patch: u64,
+    /// Where the displacement leads while it is not linked.
+    pub stub: u64,
+    /// Instructions of the superblock that have executed when it is taken.
+    pub executed: u16,
+}
+
+/// What to weave into a translation.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Weave {
+    /// Count ticks, and leave when they run out.
+    pub ticks: bool,
+}
+
+/// The finished translation.
+pub struct Translation {
+    /// Machine code, prefix first.
+    pub code: Vec<u8>,
+    /// Offset of the body.
+    pub body: u32,
+    /// Exits in order of their numbers.
+    pub exits: Vec<Exit>,
+    /// The way back to guest state.
+    pub map: Map,
+}
+
+/// Code that stands out of line, behind the body.
+#[derive(Clone, Copy)]
+enum Pending {
+    /// Bookkeeping and link jump of an exit.
+    Exit { kind: ExitKind, executed: u16, tick: bool, flags_dead: bool },
+    /// A checked return that goes somewhere else.
+    ReturnElsewhere { index: u16 },
+}
+
+struct Lower<'a> {
+    superblock: &'a Superblock,
+    emit: Emit,
+    shared: Shared,
+    weave: Weave,
+    map: Map,
+    first_exit: u32,
+    exits: Vec<Exit>,
+    pending: Vec<(Hole, Pending)>,
+    literals: Vec<(Hole, u64)>,
+    index: u16,
+    spills: Spills,
+}
+
+/// Lowers a superblock to code for `address`; its exits are numbered from `first_exit`.
+pub fn lower(
+    superblock: &Superblock,
+    address: u64,
+    first_exit: u32,
+    shared: Shared,
+    weave: Weave,
+) -> Translation {
+    let mut lower = Lower {
+        superblock,
+        emit: Emit::at(address),
+        shared,
+        weave,
+        map: Map::default(),
+        first_exit,
+        exits: Vec::new(),
+        pending: Vec::new(),
+        literals: Vec::new(),
+        index: 0,
+        spills: Spills::default(),
+    };
+    lower.prefix();
+    let body = lower.emit.offset();
+    lower.body();
+    lower.out_of_line();
+    lower.data();
+    Translation { code: lower.emit.into_bytes(), body, exits: lower.exits, map: lower.map }
+}
+
+fn slot(index: u8) -> u64 {
+    cpu::slot(index)
+}
+
+impl Lower<'_> {
+    fn guest(&self) -> &Guest {
+        &self.superblock.guests[self.index as usize]
+    }
+
+    fn note(&mut self, boundary: bool) {
+        self.map.add(Point {
+            offset: self.emit.offset(),
+            index: self.index,
+            boundary,
+            spills: self.spills,
+        });
+    }
+
+    fn spill(&mut self, register: u8, slot_number: u8) {
+        self.emit.store_cell(slot(slot_number), register);
+        self.spills = self.spills.with(register, slot_number);
+        self.note(false);
+    }
+
+    fn unspill(&mut self, register: u8, slot_number: u8) {
+        self.emit.load_cell(register, slot(slot_number));
+        self.spills = self.spills.without(register);
+        self.note(false);
+    }
+
+    /// Comes from an indirect branch with the target in rcx, and rcx and rdx in their slots.
+    fn prefix(&mut self) {
+        self.spills = Spills::default().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
+        self.note(false);
+        self.emit.load_constant(RDX, self.superblock.pc.wrapping_neg());
+        self.emit.lea_sum(RCX, RCX, RDX);
+        self.emit.jump_if_rcx_zero(5);
+        let _ = self.emit.jump(self.shared.verify_miss);
+        self.emit.load_cell(RDX, slot(SLOT_RDX));
+        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        self.spills = Spills::default();
+    }
+
+    fn body(&mut self) {
+        for index in 0..self.superblock.guests.len() {
+            self.index = index as u16;
+            self.spills = Spills::default();
+            self.note(true);
+            self.one();
+        }
+        let last = self.superblock.guests.last().expect("a superblock is never empty");
+        let falls_through = last.role != Role::Last
+            || matches!(last.facts.flow, Flow::Branch(_) | Flow::ShortBranch(_));
+        if falls_through {
+            let hole = self.emit.jump_hole();
+            self.leave(hole, ExitKind::Direct(self.superblock.next), false, false);
+        }
+    }
+
+    fn one(&mut self) {
+        let guest = self.guest();
+        match (guest.role, guest.facts.flow) {
+            (Role::Plain, _) | (Role::Last, Flow::Trap) => self.plain(),
+            (Role::FollowedJump, _) => {
+                let backward = guest.instruction.near_branch_target() <= guest.pc();
+                self.inline_tick(backward);
+            }
+            (Role::FollowedCall, _) => {
+                let backward = guest.instruction.near_branch_target() <= guest.pc();
+                self.push_return_address();
+                self.inline_tick(backward);
+            }
+            (Role::CheckedReturn(expected), _) => self.checked_return(expected),
+            (_, Flow::Branch(target)) => self.branch(target),
+            (_, Flow::ShortBranch(target)) => self.short_branch(target),
+            (_, Flow::Jump(target)) => self.jump(target),
+            (_, Flow::Call(target)) => {
+                self.push_return_address();
+                self.jump(target);
+            }
+            (_, Flow::Return) => self.indirect(Target::Stack),
+            (_, Flow::IndirectJump | Flow::IndirectCall) => self.indirect(Target::Operand),
+            (_, Flow::Syscall) => self.stop(ExitKind::Syscall(guest.instruction.next_ip())),
+            (_, Flow::Emulate) => self.stop(ExitKind::Emulate(guest.pc())),
+            (_, Flow::Refuse | Flow::Next) => self.stop(ExitKind::Refuse(guest.pc())),
+            (_, Flow::Trap) => self.plain(),
+        }
+    }
+
+    fn leave(&mut self, hole: Hole, kind: ExitKind, tick: bool, flags_dead: bool) {
+        let executed = match kind {
+            ExitKind::Direct(_) | ExitKind::Syscall(_) => self.index + 1,
+            ExitKind::Emulate(_) | ExitKind::Refuse(_) => self.index,
+        };
+        self.pending.push((hole, Pending::Exit { kind, executed, tick, flags_dead }));
+    }
+
+    fn stop(&mut self, kind: ExitKind) {
+        let hole = self.emit.jump_hole();
+        self.leave(hole, kind, false, false);
+    }
+
+    fn branch(&mut self, target: u64) {
+        let guest = self.guest();
+        let condition = Condition(guest.instruction.condition_code() as u8 - 1);
+        let backward = target <= guest.pc();
+        let hole = self.emit.branch_hole(condition);
+        self.leave(hole, ExitKind::Direct(target), backward, false);
+    }
+
+    /// JRCXZ and LOOP have no long form: they hop to a long jump.
+    fn short_branch(&mut self, target: u64) {
+        let guest = self.guest();
+        let backward = target <= guest.pc();
+        let (length, bytes) = (guest.instruction.len(), guest.bytes);
+        self.emit.raw(&bytes[..length - 1]);
+        self.emit.raw(&[2, 0xeb, 5]);
+        let hole = self.emit.jump_hole();
+        self.leave(hole, ExitKind::Direct(target), backward, false);
+    }
+
+    fn jump(&mut self, target: u64) {
+        let backward = target <= self.guest().pc();
+        let hole = self.emit.jump_hole();
+        self.leave(hole, ExitKind::Direct(target), backward, false);
+    }
+
+    fn push_return_address(&mut self) {
+        let address = self.guest().instruction.next_ip();
+        self.push_constant(address);
+    }
+
+    fn push_constant(&mut self, address: u64) {
+        if i64::from(address as i32) as u64 == address {
+            self.emit.push_imm32(address as i32);
+        } else {
+            let hole = self.emit.push_hole();
+            self.literals.push((hole, address));
+        }
+    }
+
+    /// The literal pool.
+    fn data(&mut self) {
+        for (hole, value) in std::mem::take(&mut self.literals) {
+            self.emit.fill(hole);
+            self.emit.raw(&value.to_le_bytes());
+        }
+    }
+
+    /// A tick in the middle of a superblock, where control goes on to the next instruction.
+    fn inline_tick(&mut self, backward: bool) {
+        if !(self.weave.ticks && backward) {
+            return;
+        }
+        let target = self.superblock.guests.get(self.index as usize + 1);
+        let flags_dead = target.is_some_and(|guest| guest.live_flags & ARITHMETIC_FLAGS == 0);
+        let pc = target.map_or(self.superblock.next, Guest::pc);
+        self.count_tick(flags_dead, ExitKind::Direct(pc));
+    }
+
+    /// Takes one from the ticks, and leaves when none are left. The branch has happened.
+    fn count_tick(&mut self, flags_dead: bool, when_out: ExitKind) {
+        let ticks = cpu::field(offset_of!(Cpu, ticks));
+        if flags_dead {
+            self.emit.decrement_cell(ticks);
+            let hole = self.emit.branch_hole(Condition::EQUAL);
+            self.leave(hole, when_out, false, false);
+            return;
+        }
+        self.spill(RCX, SLOT_RCX);
+        self.emit.load_cell(RCX, ticks);
+        self.emit.lea(RCX, RCX, -1);
+        self.emit.store_cell(ticks, RCX);
+        // jrcxz out; restore; jmp on; out: restore; jmp stub
+        self.emit.jump_if_rcx_zero(9);
+        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        self.emit.raw(&[0xeb, 12]);
+        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        let hole = self.emit.jump_hole();
+        self.spills = self.spills.without(RCX);
+        self.leave(hole, when_out, false, false);
+    }
+
+    fn out_of_line(&mut self) {
+        for (hole, pending) in std::mem::take(&mut self.pending) {
+            self.emit.fill(hole);
+            match pending {
+                Pending::Exit { kind, executed, tick, flags_dead } => {
+                    let number = self.first_exit + self.exits.len() as u32;
+                    self.index = executed.saturating_sub(1);
+                    self.spills = Spills::default();
+                    self.note(false);
+                    if tick && self.weave.ticks {
+                        self.exit_with_tick(number, kind, executed, flags_dead);
+                    } else {
+                        let stub = self.stub(number);
+                        let patch = self.emit.hole_address(hole);
+                        self.exits.push(Exit { kind, patch, stub, executed });
+                    }
+                }
+                Pending::ReturnElsewhere { index } => {
+                    self.index = index;
+                    self.spills = Spills::default().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
+                    self.note(false);
+                    self.emit.load(RCX, RSP, 0);
+                    self.emit.lea(RSP, RSP, 8);
+                    self.lookup();
+                }
+            }
+        }
+    }
+
+    fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16, flags_dead: bool) {
+        let ticks = cpu::field(offset_of!(Cpu, ticks));
+        if flags_dead {
+            self.emit.decrement_cell(ticks);
+            let out = self.emit.branch_hole(Condition::EQUAL);
+            let link = self.emit.jump_hole();
+            self.emit.fill(out);
+            self.emit.fill(link);
+            let stub = self.stub(number);
+            let patch = self.emit.hole_address(link);
+            self.exits.push(Exit { kind, patch, stub, executed });
+            return;
+        }
+        self.emit.store_cell(slot(SLOT_RCX), RCX);
+        self.emit.load_cell(RCX, ticks);
+        self.emit.lea(RCX, RCX, -1);
+        self.emit.store_cell(ticks, RCX);
+        self.emit.jump_if_rcx_zero(12);
+        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        let link = self.emit.jump_hole();
+        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        self.emit.fill(link);
+        let stub = self.stub(number);
+        let patch = self.emit.hole_address(link);
+        self.exits.push(Exit { kind, patch, stub, executed });
+    }
+
+    /// Tells the dispatcher which exit was taken.
+    fn stub(&mut self, number: u32) -> u64 {
+        let stub = self.emit.here();
+        self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
+        let _ = self.emit.jump(cpu::landmarks().exit_cache);
+        stub
+    }
+
+    /// An instruction that runs as it is, but for an operand relative to the program counter.
+    fn plain(&mut self) {
+        let guest = self.guest();
+        if guest.is_pc_relative() {
+            self.pc_relative();
+        } else if is_xsave(guest) {
+            self.masked_xsave();
+        } else if guest.instruction.is_invalid() {
+            self.emit.raw(&[0x0f, 0x0b]);
+        } else {
+            let (bytes, length) = (guest.bytes, guest.instruction.len());
+            self.emit.raw(&bytes[..length]);
+        }
+    }
+
+    /// The cache is far from the guest's code: the address goes through a register.
+    fn pc_relative(&mut self) {
+        let guest = self.guest();
+        let address = guest.instruction.ip_rel_memory_address();
+        let loaded = whole_load(guest);
+        if guest.instruction.mnemonic() == iced_x86::Mnemonic::Lea && loaded.is_some() {
+            let wide = guest.instruction.op0_register().is_gpr64();
+            let value = if wide { address } else { address & 0xffff_ffff };
+            self.emit.load_constant(loaded.expect("checked"), value);
+            return;
+        }
+        let scratch = loaded
+            .filter(|register| matches!(*register, RAX | RCX | RDX | RBX | RSI | RDI))
+            .unwrap_or_else(|| free_low_register(guest.facts.uses, guest.live_registers));
+        let rewritten = with_base(guest, scratch);
+        let dead = Some(scratch) == loaded || !guest.live_registers.has(scratch);
+        self.spill(scratch, SLOT_SCRATCH);
+        self.emit.load_constant(scratch, address);
+        self.emit.raw(&rewritten);
+        if dead {
+            self.spills = self.spills.without(scratch);
+        } else {
+            self.unspill(scratch, SLOT_SCRATCH);
+        }
+    }
+
+    /// The guest believes in x87, SSE and AVX only; other state must not be stored over what it
+    /// has behind its save area.
+    fn masked_xsave(&mut self) {
+        let guest = self.guest();
+        let (bytes, length) = (guest.bytes, guest.instruction.len());
+        self.spill(RAX, SLOT_SCRATCH);
+        // movzx eax, al; and eax, 7 would touch flags: two bits of arithmetic by LEA-free means.
+        self.emit.raw(&[0x0f, 0xb6, 0xc0]);
+        self.emit.raw(&[0x0f, 0xb6, 0x80]);
+        let table = XSAVE_MASKS.as_ptr() as u64;
+        self.emit.raw(&(table as u32).to_le_bytes());
+        self.emit.raw(&bytes[..length]);
+        self.unspill(RAX, SLOT_SCRATCH);
+    }
+
+    /// A return inside a followed call: goes on here if it goes where the call came from.
+    fn checked_return(&mut self, expected: u64) {
+        self.spill(RCX, SLOT_RCX);
+        self.spill(RDX, SLOT_RDX);
+        self.emit.load(RCX, RSP, 0);
+        self.emit.load_constant(RDX, expected.wrapping_neg());
+        self.emit.lea_sum(RCX, RCX, RDX);
+        // jrcxz over the side exit
+        self.emit.jump_if_rcx_zero(5);
+        let other = self.emit.jump_hole();
+        self.emit.load_cell(RDX, slot(SLOT_RDX));
+        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        self.spills = Spills::default();
+        self.emit.lea(RSP, RSP, 8);
+        self.pending.push((other, Pending::ReturnElsewhere { index: self.index }));
+        self.inline_tick(true);
+    }
+
+    fn indirect(&mut self, target: Target) {
+        self.spill(RCX, SLOT_RCX);
+        self.spill(RDX, SLOT_RDX);
+        match target {
+            Target::Stack => {
+                let guest = self.guest();
+                let extra = if guest.instruction.op_count() == 1 {
+                    i32::from(guest.instruction.immediate16())
+                } else {
+                    0
+                };
+                self.emit.load(RCX, RSP, 0);
+                self.emit.lea(RSP, RSP, 8 + extra);
+            }
+            Target::Operand => {
+                self.load_target();
+                if self.guest().facts.flow == Flow::IndirectCall {
+                    self.push_return_address();
+                }
+            }
+        }
+        self.lookup();
+    }
+
+    /// The target of an indirect jump or call to rcx.
+    fn load_target(&mut self) {
+        let guest = self.guest();
+        if let Some(register) = number(guest.instruction.op0_register()) {
+            if register != RCX {
+                self.emit.copy(RCX, register);
+            }
+        } else if guest.is_pc_relative() {
+            let address = guest.instruction.ip_rel_memory_address();
+            self.emit.load_constant(RCX, address);
+            self.emit.load(RCX, RCX, 0);
+        } else {
+            let load = load_of_branch_operand(guest);
+            self.emit.raw(&load);
+        }
+    }
+
+    /// To the translation that probably belongs to the target in rcx; its prefix makes sure.
+    fn lookup(&mut self) {
+        if self.weave.ticks {
+            let ticks = cpu::field(offset_of!(Cpu, ticks));
+            self.emit.copy(RDX, RCX);
+            self.emit.load_cell(RCX, ticks);
+            self.emit.lea(RCX, RCX, -1);
+            self.emit.store_cell(ticks, RCX);
+            self.emit.jump_if_rcx_zero(2);
+            self.emit.raw(&[0xeb, 5]);
+            let _ = self.emit.jump(self.shared.preempt_indirect);
+            self.emit.copy(RCX, RDX);
+        }
+        self.emit.zero_extend_16(RDX, RCX);
+        self.emit.jump_through_table(layout::INDIRECT_TABLE, RDX);
+    }
+}
+
+enum Target {
+    Stack,
+    Operand,
+}
+
+/// `XSAVE_MASKS[low byte of eax]` is what the guest may have of it.
+static XSAVE_MASKS: [u8; 256] = {
+    let mut masks = [0; 256];
+    let mut index = 0;
+    while index < 256 {
+        masks[index] = index as u8 & cpu::VECTOR_MASK as u8;
+        index += 1;
+    }
+    masks
+};
+
+fn is_xsave(guest: &Guest) -> bool {
+    use iced_x86::Mnemonic as M;
+    matches!(
+        guest.instruction.mnemonic(),
+        M::Xsave
+            | M::Xsave64
+            | M::Xsavec
+            | M::Xsavec64
+            | M::Xsaveopt
+            | M::Xsaveopt64
+            | M::Xrstor
+            | M::Xrstor64
+    )
+}
+
+/// The general register that the instruction does nothing but load, if it is such a one.
+fn whole_load(guest: &Guest) -> Option<u8> {
+    use iced_x86::Mnemonic as M;
+    let instruction = &guest.instruction;
+    let loads = matches!(instruction.mnemonic(), M::Mov | M::Lea | M::Movzx | M::Movsx | M::Movsxd);
+    let register = instruction.op0_register();
+    let whole = register.is_gpr32() || register.is_gpr64();
+    if loads && whole { number(register) } else { None }
+}
+
+/// A register below r8 that the instruction does not use, a dead one if there is one.
+fn free_low_register(uses: Set, live: Set) -> u8 {
+    let candidates = [RAX, RSI, RDI, RDX, RCX, RBX];
+    let free = |register: &&u8| !uses.has(**register);
+    candidates
+        .iter()
+        .filter(free)
+        .find(|register| !live.has(**register))
+        .or_else(|| candidates.iter().find(free))
+        .copied()
+        .expect("no instruction with a memory operand uses six registers more")
+}
+
+/// The instruction with `[scratch]` in place of its operand relative to the program counter.
+/// `scratch` is below r8 and neither rsp nor rbp, so neither SIB nor displacement is needed.
+fn with_base(guest: &Guest, scratch: u8) -> Vec<u8> {
+    debug_assert!(scratch < 8 && scratch != RSP && scratch != RBP);
+    let bytes = guest.bytes();
+    let modrm = displacement_offset(guest) - 1;
+    let mut out = Vec::with_capacity(15);
+    out.extend_from_slice(&bytes[..modrm]);
+    clear_base_extension(&mut out);
+    out.push(bytes[modrm] & 0x38 | scratch);
+    out.extend_from_slice(&bytes[modrm + 5..]);
+    out
+}
+
+fn displacement_offset(guest: &Guest) -> usize {
+    // The displacement is the last field but for immediates.
+    let mut decoder =
+        iced_x86::Decoder::with_ip(64, guest.bytes(), guest.pc(), iced_x86::DecoderOptions::NONE);
+    let instruction = decoder.decode();
+    decoder.get_constant_offsets(&instruction).displacement_offset()
+}
+
+/// Clears the bit that would make the base register r8 or above, in REX or VEX.
+fn clear_base_extension(prefixes: &mut [u8]) {
+    let Some(first) = prefixes.iter().position(|byte| {
+        !matches!(byte, 0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3)
+    }) else {
+        return;
+    };
+    match prefixes[first] {
+        0x40..=0x4f => prefixes[first] &= !1,
+        0xc4 if prefixes.len() > first + 1 => prefixes[first + 1] |= 0x20,
+        _ => {}
+    }
+}
+
+/// `jmp [operand]` or `call [operand]` turned into `mov rcx, [operand]`.
+fn load_of_branch_operand(guest: &Guest) -> Vec<u8> {
+    let bytes = guest.bytes();
+    let opcode = bytes.iter().position(|byte| *byte == 0xff).expect("an indirect branch is FF");
+    let mut out = Vec::with_capacity(15);
+    let mut rex = 0x48;
+    for byte in &bytes[..opcode] {
+        match byte {
+            0x40..=0x4f => rex |= byte & 3,
+            0x26 | 0x2e | 0x36 | 0x3e | 0xf2 | 0xf3 => {} // hints and BND mean nothing here
+            prefix => out.push(*prefix),
+        }
+    }
+    out.extend_from_slice(&[rex, 0x8b, bytes[opcode + 1] & 0xc7 | RCX << 3]);
+    out.extend_from_slice(&bytes[opcode + 2..]);
+    out
+}

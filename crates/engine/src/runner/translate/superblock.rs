@@ -1,0 +1,258 @@
+//! Decodes a **superblock**: the guest code that one translation covers.
+//!
+//! It has one entry and many exits. It runs on past conditional branches (their taken side leaves),
+//! through direct jumps, and into direct calls; a return inside such a call is checked against the
+//! address that the call pushed. It ends where the target is not known, at the kernel, or when it
+//! is long enough.
+
+use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
+use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
+
+/// Most instructions of one superblock.
+const MAX_INSTRUCTIONS: usize = 64;
+/// Most conditional branches that a superblock runs past.
+const MAX_BRANCHES: usize = 5;
+/// Most calls that a superblock is inside of at once.
+const MAX_CALL_DEPTH: usize = 4;
+
+/// What an instruction is in its superblock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// Executed as it is; control goes to the next.
+    Plain,
+    /// A conditional branch whose taken side leaves.
+    SideBranch(u64),
+    /// A direct jump whose target is the next instruction here.
+    FollowedJump,
+    /// A direct call whose target is the next instruction here.
+    FollowedCall,
+    /// A return that probably goes to this address, the next instruction here.
+    CheckedReturn(u64),
+    /// Leaves the superblock, always as the last instruction.
+    Last,
+}
+
+/// One guest instruction of a superblock.
+pub struct Guest {
+    /// Decoded form.
+    pub instruction: Instruction,
+    /// Its bytes.
+    pub bytes: [u8; 15],
+    /// Registers, flags, flow.
+    pub facts: Facts,
+    /// What it is here.
+    pub role: Role,
+    /// Registers that may still be read once it has executed.
+    pub live_registers: Set,
+    /// Flags that may still be read, or be seen by a signal handler, before it executes.
+    pub live_flags: u32,
+}
+
+impl Guest {
+    /// Address of the instruction.
+    pub fn pc(&self) -> u64 {
+        self.instruction.ip()
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.instruction.len()]
+    }
+
+    /// Whether it has an operand in memory relative to the program counter.
+    pub fn is_pc_relative(&self) -> bool {
+        self.instruction.is_ip_rel_memory_operand()
+    }
+}
+
+/// The decoded code.
+pub struct Superblock {
+    /// Where it starts.
+    pub pc: u64,
+    /// Its instructions in order of execution; never empty.
+    pub guests: Vec<Guest>,
+    /// Where control goes after the last instruction when that one does not say.
+    pub next: u64,
+}
+
+/// Gives the translator the guest's code.
+pub trait CodeSource {
+    /// The bytes that can be executed from `pc` on, as far as they reach; empty if none.
+    fn code_at(&self, pc: u64) -> &[u8];
+}
+
+/// Why there is no superblock at a pc.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NotExecutable(
+    /// First address that cannot be fetched.
+    pub u64,
+);
+
+struct Builder<'a, S> {
+    source: &'a S,
+    factory: InstructionInfoFactory,
+    guests: Vec<Guest>,
+    branches: usize,
+    returns: Vec<u64>,
+    limit: usize,
+}
+
+/// Decodes the superblock at `pc`, of at most `limit` instructions.
+pub fn decode<S: CodeSource>(
+    source: &S,
+    pc: u64,
+    limit: usize,
+) -> Result<Superblock, NotExecutable> {
+    let mut builder = Builder {
+        source,
+        factory: InstructionInfoFactory::new(),
+        guests: Vec::with_capacity(MAX_INSTRUCTIONS),
+        branches: 0,
+        returns: Vec::new(),
+        limit: limit.min(MAX_INSTRUCTIONS),
+    };
+    let next = builder.build(pc)?;
+    let mut superblock = Superblock { pc, guests: builder.guests, next };
+    find_liveness(&mut superblock);
+    Ok(superblock)
+}
+
+impl<S: CodeSource> Builder<'_, S> {
+    /// Decodes until the superblock is complete; the address after its last instruction.
+    fn build(&mut self, start: u64) -> Result<u64, NotExecutable> {
+        let mut pc = start;
+        while self.guests.len() < self.limit {
+            let Some((instruction, bytes)) = self.fetch(pc) else {
+                if self.guests.is_empty() {
+                    return Err(NotExecutable(pc + self.source.code_at(pc).len() as u64));
+                }
+                return Ok(pc);
+            };
+            let facts = facts::of(&instruction, &mut self.factory);
+            let (role, next) = self.place(&instruction, &facts);
+            self.guests.push(Guest {
+                instruction,
+                bytes,
+                facts,
+                role,
+                live_registers: Set::ALL,
+                live_flags: ALL_FLAGS,
+            });
+            pc = next;
+            if role == Role::Last {
+                break;
+            }
+        }
+        Ok(pc)
+    }
+
+    fn fetch(&self, pc: u64) -> Option<(Instruction, [u8; 15])> {
+        let code = self.source.code_at(pc);
+        let mut decoder = Decoder::with_ip(64, code, pc, DecoderOptions::NONE);
+        let instruction = decoder.decode();
+        if instruction.is_invalid()
+            && decoder.last_error() == iced_x86::DecoderError::NoMoreBytes
+            && code.len() < 15
+        {
+            return None;
+        }
+        let mut bytes = [0; 15];
+        let length = instruction.len();
+        bytes[..length].copy_from_slice(&code[..length]);
+        Some((instruction, bytes))
+    }
+
+    /// The role of an instruction and the address of the one that follows it here.
+    fn place(&mut self, instruction: &Instruction, facts: &Facts) -> (Role, u64) {
+        let after = instruction.next_ip();
+        match facts.flow {
+            Flow::Next => (Role::Plain, after),
+            Flow::Branch(target) | Flow::ShortBranch(target) => {
+                self.branches += 1;
+                if self.branches > MAX_BRANCHES || self.has(after) {
+                    (Role::Last, after)
+                } else {
+                    (Role::SideBranch(target), after)
+                }
+            }
+            Flow::Jump(target) if self.can_follow(target) => (Role::FollowedJump, target),
+            Flow::Call(target)
+                if self.returns.len() < MAX_CALL_DEPTH && self.can_follow(target) =>
+            {
+                self.returns.push(after);
+                (Role::FollowedCall, target)
+            }
+            Flow::Return if instruction.op_count() == 0 => match self.returns.pop() {
+                Some(expected) if self.can_follow(expected) => {
+                    (Role::CheckedReturn(expected), expected)
+                }
+                _ => (Role::Last, after),
+            },
+            _ => (Role::Last, after),
+        }
+    }
+
+    fn has(&self, pc: u64) -> bool {
+        self.guests.iter().any(|guest| guest.pc() == pc)
+    }
+
+    /// Loops are left to linking: code that is here already is not decoded again.
+    fn can_follow(&self, target: u64) -> bool {
+        self.guests.len() + 1 < self.limit
+            && !self.has(target)
+            && !self.source.code_at(target).is_empty()
+    }
+}
+
+/// Whether executing the instruction can raise a signal whose handler then sees the flags.
+fn may_fault(guest: &Guest) -> bool {
+    let instruction = &guest.instruction;
+    let touches_memory = (0..instruction.op_count()).any(|operand| {
+        matches!(
+            instruction.op_kind(operand),
+            OpKind::Memory
+                | OpKind::MemorySegSI
+                | OpKind::MemorySegESI
+                | OpKind::MemorySegRSI
+                | OpKind::MemorySegDI
+                | OpKind::MemorySegEDI
+                | OpKind::MemorySegRDI
+                | OpKind::MemoryESDI
+                | OpKind::MemoryESEDI
+                | OpKind::MemoryESRDI
+        )
+    });
+    let is_lea = instruction.mnemonic() == iced_x86::Mnemonic::Lea
+        || instruction.mnemonic() == iced_x86::Mnemonic::Nop;
+    (touches_memory && !is_lea)
+        || instruction.is_stack_instruction()
+        || matches!(
+            instruction.mnemonic(),
+            iced_x86::Mnemonic::Div
+                | iced_x86::Mnemonic::Idiv
+                | iced_x86::Mnemonic::Xlatb
+                | iced_x86::Mnemonic::Maskmovq
+                | iced_x86::Mnemonic::Maskmovdqu
+        )
+        || instruction.op0_register() == Register::None && instruction.op_count() == 0
+        || !(facts::number(instruction.op0_register()).is_some())
+}
+
+fn find_liveness(superblock: &mut Superblock) {
+    let mut registers = Set::ALL;
+    let mut flags = ALL_FLAGS;
+    for guest in superblock.guests.iter_mut().rev() {
+        let leaves = !matches!(guest.role, Role::Plain | Role::FollowedJump | Role::FollowedCall);
+        if leaves {
+            registers = Set::ALL;
+            flags = ALL_FLAGS;
+        }
+        guest.live_registers = registers;
+        registers = registers.without(guest.facts.writes).or(guest.facts.reads);
+        flags = flags & !guest.facts.flags_written | guest.facts.flags_read;
+        if may_fault(guest) {
+            flags = ALL_FLAGS;
+        }
+        guest.live_flags = flags;
+    }
+}
