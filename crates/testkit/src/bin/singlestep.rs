@@ -1,0 +1,2 @@
+//! `singlestep`: to come.
+fn main() {}
