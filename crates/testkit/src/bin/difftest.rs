@@ -96,7 +96,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<usize> {
         totals.add(&program, &comparison);
         chunk += 1;
     }
-    totals.print(forms.codes().len(), arguments);
+    totals.print(forms.codes(), arguments);
     Ok(totals.disagreements)
 }
 
@@ -117,7 +117,15 @@ impl Totals {
         }
     }
 
-    fn print(&self, drawn_from: usize, arguments: &Arguments) {
+    fn print(&self, forms: &[Code], arguments: &Arguments) {
+        let names = |set: &HashSet<Code>| -> Vec<String> {
+            forms
+                .iter()
+                .filter(|form| !set.contains(form))
+                .map(|form| format!("{form:?}"))
+                .collect()
+        };
+        let drawn_from = forms.len();
         if arguments.json {
             let totals = serde_json::json!({
                 "seed": arguments.seed,
@@ -125,6 +133,8 @@ impl Totals {
                 "forms": self.forms.len(),
                 "forms_drawn_from": drawn_from,
                 "forms_completed": self.completed.len(),
+                "forms_never_drawn": names(&self.forms),
+                "forms_never_completed": names(&self.completed),
                 "signals": self.signals,
                 "disagreements": self.disagreements,
                 "deaths": self.deaths,
@@ -156,12 +166,7 @@ impl Totals {
     }
 }
 
-fn explain(
-    program: &Program,
-    elf: &Path,
-    tool: &Tool,
-    found: &Disagreement,
-) -> anyhow::Result<()> {
+fn explain(program: &Program, elf: &Path, tool: &Tool, found: &Disagreement) -> anyhow::Result<()> {
     let case = &program.cases[found.index as usize];
     println!("case {}: {:?}\n{}", found.index, case.form, case.disassembly());
     let native = compare::dump(elf, &Tool::default(), found.index)?;
@@ -179,9 +184,7 @@ fn explain(
 
 /// The lines that differ, by their names, and what each register held before.
 fn print_difference(native: &str, theirs: &str) {
-    let lines = |text: &str| -> BTreeMap<String, String> {
-        text.lines().map(split_line).collect()
-    };
+    let lines = |text: &str| -> BTreeMap<String, String> { text.lines().map(split_line).collect() };
     let (native, theirs) = (lines(native), lines(theirs));
     let names: std::collections::BTreeSet<_> = native.keys().chain(theirs.keys()).collect();
     let mut same = true;
@@ -189,9 +192,12 @@ fn print_difference(native: &str, theirs: &str) {
         let (ours, other) = (native.get(name), theirs.get(name));
         if ours != other {
             same = false;
-            let show = |value: Option<&String>| value.cloned().unwrap_or_else(|| "unchanged".into());
+            let show =
+                |value: Option<&String>| value.cloned().unwrap_or_else(|| "unchanged".into());
             println!("  {name}: natively {}, under the tool {}", show(ours), show(other));
-            if let Some(before) = name.strip_prefix("out.").and_then(|r| native.get(&format!("in.{r}"))) {
+            if let Some(before) =
+                name.strip_prefix("out.").and_then(|r| native.get(&format!("in.{r}")))
+            {
                 println!("      before: {before}");
             }
         }

@@ -5,8 +5,8 @@ use super::layout::{CODE, EXIT_SIZE, READ_ONLY, SCRATCH, STATE_IN};
 use super::operands::{self, byte_register};
 use super::special;
 use iced_x86::{
-    Code, Decoder, DecoderOptions, Encoder, FlowControl, Formatter, Instruction,
-    IntelFormatter, MemoryOperand, OpKind, Register,
+    Code, Decoder, DecoderOptions, Encoder, FlowControl, Formatter, Instruction, IntelFormatter,
+    MemoryOperand, OpKind, Register,
 };
 
 /// A random instruction case, laid out at a fixed address.
@@ -79,7 +79,7 @@ fn attempt_case(form: Code, address: u64, seed: u64) -> Option<Case> {
         code.bytes.truncate((start - address) as usize);
         draft.random = random.clone();
         if neighbours {
-            put_neighbours(&mut draft, &mut code, false)?;
+            put_neighbours(&mut draft, &mut code, target_register(&instruction), false)?;
         }
         if branches {
             aim(&mut instruction, target);
@@ -88,7 +88,7 @@ fn attempt_case(form: Code, address: u64, seed: u64) -> Option<Case> {
         code.put(&instruction)?;
         check_form(&code, at, form)?;
         if neighbours {
-            put_neighbours(&mut draft, &mut code, true)?;
+            put_neighbours(&mut draft, &mut code, None, true)?;
         }
         code.exit(0)?;
         if branches && !backward {
@@ -137,21 +137,29 @@ fn aim(instruction: &mut Instruction, target: u64) {
     }
 }
 
+/// The register an indirect branch goes through; it gets its value when the layout is known.
+fn target_register(instruction: &Instruction) -> Option<usize> {
+    let indirect = matches!(
+        instruction.flow_control(),
+        FlowControl::IndirectBranch | FlowControl::IndirectCall
+    );
+    (indirect && instruction.op0_kind() == OpKind::Register)
+        .then(|| instruction.op0_register().number())
+}
+
 /// Puts the target where an indirect branch finds it; now and then a target that faults.
 fn aim_indirect(draft: &mut Draft, instruction: &Instruction, target: u64) -> Option<()> {
     let astray = [0, 0x8000_0000_0000, SCRATCH + 64, READ_ONLY, 0x2800_0000];
-    let target =
-        if draft.random.chance(1, 16) { draft.random.pick(&astray) } else { target };
+    let target = if draft.random.chance(1, 16) { draft.random.pick(&astray) } else { target };
     match instruction.flow_control() {
         FlowControl::Return => {
             let stack = draft.fixed[RSP]?;
             draft.patch(stack, &target.to_le_bytes());
         }
         FlowControl::IndirectBranch | FlowControl::IndirectCall => {
-            if instruction.op0_kind() == OpKind::Register {
-                draft.fix(instruction.op0_register().number(), target)?;
-            } else {
-                draft.patch(draft.spot, &target.to_le_bytes());
+            match target_register(instruction) {
+                Some(number) => draft.fix(number, target)?,
+                None => draft.patch(draft.spot, &target.to_le_bytes()),
             }
         }
         _ => {}
@@ -161,10 +169,16 @@ fn aim_indirect(draft: &mut Draft, instruction: &Instruction, target: u64) -> Op
 
 /// A few instructions that any program has around any other: they make flags and registers live
 /// or dead, read and write memory. Before the case's instruction they spare what it relies on.
-fn put_neighbours(draft: &mut Draft, code: &mut Assembler, after: bool) -> Option<()> {
+fn put_neighbours(
+    draft: &mut Draft,
+    code: &mut Assembler,
+    spared: Option<usize>,
+    after: bool,
+) -> Option<()> {
     for _ in 0..draft.random.below(4) {
         let to = draft.random.below(16) as u32;
-        if to as usize == RSP || !after && draft.fixed[to as usize].is_some() {
+        let relied_on = draft.fixed[to as usize].is_some() || spared == Some(to as usize);
+        if to as usize == RSP || !after && relied_on {
             continue;
         }
         let instruction = neighbour(draft, to, after)?;

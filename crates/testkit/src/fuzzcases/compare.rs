@@ -52,8 +52,8 @@ pub struct Comparison {
 }
 
 /// How long a tool may take for a whole program before it counts as hung.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// How long for a single case.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// How long for a few cases, and for a whole program natively.
 const SHORT_PATIENCE: Duration = Duration::from_secs(20);
 /// A tool that dies more often than this is not worth following further.
 const MOST_DEATHS: usize = 200;
@@ -63,7 +63,7 @@ const MOST_DEATHS: usize = 200;
 /// # Errors
 /// When the program does not run natively, or the tool cannot be started.
 pub fn compare(program: &Program, elf: &Path, tool: &Tool) -> anyhow::Result<Comparison> {
-    let native = run(&Tool::default(), elf, &[], PATIENCE)?;
+    let native = run(&Tool::default(), elf, &[], SHORT_PATIENCE)?;
     if native.len() != program.cases.len() {
         bail!(
             "natively the cases stop after {} of {}: a defect of the generator",
@@ -83,11 +83,7 @@ pub fn compare(program: &Program, elf: &Path, tool: &Tool) -> anyhow::Result<Com
             deaths += 1;
             let died = theirs.len();
             let native = comparison.native[died];
-            comparison.disagreements.push(Disagreement {
-                index: native.index,
-                native,
-                tool: None,
-            });
+            comparison.disagreements.push(Disagreement { index: native.index, native, tool: None });
             theirs.push(native);
         }
         let rest = run(tool, elf, &range(theirs.len(), comparison.native.len()), PATIENCE)?;

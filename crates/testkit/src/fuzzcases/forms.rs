@@ -145,10 +145,21 @@ fn is_wanted(code: Code, present: &HashSet<CpuidFeature>) -> bool {
         && !form.is_reserved_nop()
         && !form.is_privileged()
         && !form.is_input_output()
+        && !form.fwait()
+        && !is_far_or_16_bit(code)
         && code.cpuid_features().iter().all(|feature| present.contains(feature))
         && !LEFT_OUT.contains(&code.mnemonic())
         && !loads_a_segment(code)
         && (0..form.op_count()).all(|operand| is_ordinary(form.op_kind(operand)))
+}
+
+/// Far transfers, and near ones with a 16-bit target, which mean one thing to Intel and another
+/// to AMD. (The x87 forms with a leading WAIT are two instructions; both are drawn.)
+fn is_far_or_16_bit(code: Code) -> bool {
+    code.is_jmp_far_indirect()
+        || code.is_call_far_indirect()
+        || matches!(code, Code::Retnw | Code::Retnw_imm16 | Code::Call_rm16 | Code::Jmp_rm16)
+        || code == Code::Ud0
 }
 
 /// POP FS and MOV to a segment register.

@@ -60,11 +60,8 @@ fn set_operand(
 fn register_for(draft: &mut Draft, kind: Kind) -> Option<Register> {
     let number = draft.random.below(16) as u32;
     let either = draft.random.chance(2, 5);
-    let byte = if draft.random.chance(1, 5) {
-        Register::AH + number % 4
-    } else {
-        byte_register(number)
-    };
+    let byte =
+        if draft.random.chance(1, 5) { Register::AH + number % 4 } else { byte_register(number) };
     Some(match kind {
         Kind::r8_reg | Kind::r8_opcode => byte,
         Kind::r8_or_mem if either => byte,
