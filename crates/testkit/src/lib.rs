@@ -1,4 +1,4 @@
-//! Oracles for the engine, for tests only: a slow and obvious reference to compare it with.
+//! Oracles for the engine, for tests only: slow and obvious references to compare it with.
 //!
 //! - [`singlestep`] runs a program one instruction at a time with ptrace and tells what each
 //!   instruction did. The engine's event stream must say the same.
@@ -10,3 +10,4 @@
 
 pub mod fuzzcases;
 pub mod random;
+pub mod singlestep;
