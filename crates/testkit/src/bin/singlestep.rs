@@ -48,8 +48,7 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<()> {
-    let start =
-        if arguments.from_stop { Start::AfterStop(RUNNER) } else { Start::AtOnce };
+    let start = if arguments.from_stop { Start::AfterStop(RUNNER) } else { Start::AtOnce };
     let mut out: Box<dyn Write> = match &arguments.output {
         Some(path) => Box::new(BufWriter::new(std::fs::File::create(path)?)),
         None => Box::new(BufWriter::new(std::io::stderr())),
@@ -83,13 +82,13 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 fn line(step: &Step, formatter: &mut IntelFormatter) -> String {
-    let mut decoder =
-        Decoder::with_ip(64, step.instruction(), step.pc, DecoderOptions::NONE);
+    let mut decoder = Decoder::with_ip(64, step.instruction(), step.pc, DecoderOptions::NONE);
     let mut text = format!("{:x}: ", step.pc);
     formatter.format(&decoder.decode(), &mut text);
     for access in &step.accesses {
         let kind = if access.kind == AccessKind::Read { 'R' } else { 'W' };
-        text += &format!(" {kind}[{:x},{}]={}", access.address, access.size, hex(step.value(access)));
+        text +=
+            &format!(" {kind}[{:x},{}]={}", access.address, access.size, hex(step.value(access)));
     }
     if step.flow != testkit::singlestep::Flow::Next {
         text += &format!(" {:?}", step.flow);

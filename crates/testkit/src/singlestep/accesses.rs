@@ -15,7 +15,12 @@ pub fn list(process: &Process, decoded: &Decoded, regs: &Registers, accesses: &m
             let size = used.memory_size().size() as u32;
             match decoded.shape {
                 Shape::Repeated if counter(used, regs) == 0 => {}
-                Shape::Plain | Shape::Repeated => put(address(used, 0, regs, &[]), size),
+                // iced leaves the size of a repeated access open; the instruction knows it.
+                Shape::Repeated => {
+                    let size = decoded.instruction.memory_size().size() as u32;
+                    put(address(used, 0, regs, &[]), size);
+                }
+                Shape::Plain => put(address(used, 0, regs, &[]), size),
                 Shape::BitString => put(bit_string(decoded, used, regs), size),
                 Shape::Gather => gather(process, decoded, used, regs, &mut put),
                 Shape::Masked(element) => {

@@ -34,7 +34,8 @@ impl Process {
     pub fn code(&self, pc: u64) -> ([u8; 15], usize) {
         let mut bytes = [0; 15];
         let first = 15.min((0x1000 - pc % 0x1000) as usize);
-        let count = self.read(&[(pc, first), (pc.wrapping_add(first as u64), 15 - first)], &mut bytes);
+        let count =
+            self.read(&[(pc, first), (pc.wrapping_add(first as u64), 15 - first)], &mut bytes);
         (bytes, count)
     }
 

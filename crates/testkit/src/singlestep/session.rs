@@ -380,8 +380,7 @@ impl Drop for Session {
 }
 
 fn system_call(before: &Registers, result: Option<i64>) -> SystemCall {
-    let arguments =
-        [before.rdi, before.rsi, before.rdx, before.r10, before.r8, before.r9];
+    let arguments = [before.rdi, before.rsi, before.rdx, before.r10, before.r8, before.r9];
     SystemCall { number: before.rax, arguments, result }
 }
 
