@@ -9,5 +9,6 @@
 #![forbid(unsafe_code)]
 
 pub mod fuzzcases;
+pub mod programs;
 pub mod random;
 pub mod singlestep;

@@ -15,6 +15,9 @@
 //! - A **tick** is every completed `ret` and every completed indirect jump or call, and every
 //!   taken direct jump, branch or call whose target is not above its own address.
 //!
+//! Not followed: threads and children (they run on unobserved), stops by job control (ignored),
+//! real-time signals (an error). A program that blocks SIGTRAP finds it unblocked.
+//!
 //! Parts: `step` (the types), `launch` (starting a program under ptrace), `process` (a stopped
 //! one), `decode` (instructions and the shape of their accesses), `accesses` (addresses),
 //! `session` (the loop).

@@ -214,7 +214,8 @@ impl Session {
         self.injected = injected;
         self.before = self.regs;
         ptrace::step(self.process.pid, injected)?;
-        let status = waitpid(self.process.pid, None)?;
+        let status = waitpid(self.process.pid, None)
+            .context("waiting for the program (a real-time signal cannot be followed)")?;
         let stop = match status {
             WaitStatus::Exited(_, code) => return Ok(Stop::Ended(Ending::Exit(code))),
             WaitStatus::Signaled(_, signal, _) => {
