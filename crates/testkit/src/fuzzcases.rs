@@ -27,3 +27,10 @@ pub use case::Case;
 pub use compare::{Comparison, Disagreement, Tool};
 pub use forms::Forms;
 pub use program::Program;
+
+use std::ops::Range;
+
+/// The memory that cases read and write.
+pub const SCRATCH: Range<u64> = layout::SCRATCH..layout::SCRATCH + layout::SCRATCH_SIZE;
+/// Where a case goes when it is done.
+pub const EXITS: Range<u64> = layout::CODE..layout::CODE + layout::EXITS * layout::EXIT_SIZE;

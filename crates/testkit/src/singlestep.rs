@@ -16,7 +16,8 @@
 //!   taken direct jump, branch or call whose target is not above its own address.
 //!
 //! Not followed: threads and children (they run on unobserved), stops by job control (ignored),
-//! real-time signals (an error). A program that blocks SIGTRAP finds it unblocked.
+//! real-time signals (an error). A program stepped while it blocks SIGTRAP, as in a
+//! handler of it, finds SIGTRAP unblocked and its handler gone.
 //!
 //! Parts: `step` (the types), `launch` (starting a program under ptrace), `process` (a stopped
 //! one), `decode` (instructions and the shape of their accesses), `accesses` (addresses),

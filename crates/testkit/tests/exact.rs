@@ -12,7 +12,7 @@ const LONGEST: u64 = 2_000_000;
 
 fn count(program: &Path) -> (Counts, Option<Ending>) {
     let command = [OsString::from(program)];
-    let mut session = Session::launch(&command, &Start::AtOnce).expect("launched");
+    let mut session = Session::launch(&command, &Start::AtOnce, Stdio::null()).expect("launched");
     while session.next_step().expect("stepped").is_some() {}
     (*session.counts(), session.ending())
 }

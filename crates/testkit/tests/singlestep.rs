@@ -4,7 +4,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use testkit::singlestep::{AccessKind, Ending, Flow, Session, Start, Step};
 
 /// Where the programs have their data.
@@ -31,7 +31,7 @@ fn build(name: &str, folder: &Path) -> PathBuf {
 /// Steps through a program and hands each step to `see`.
 fn run(program: &Path, start: &Start, mut see: impl FnMut(&Step)) -> Session {
     let command = [OsString::from(program)];
-    let mut session = Session::launch(&command, start).expect("launched");
+    let mut session = Session::launch(&command, start, Stdio::null()).expect("launched");
     while let Some(step) = session.next_step().expect("stepped") {
         see(step);
     }
@@ -165,7 +165,7 @@ fn reporting_starts_behind_the_stop_and_outside_the_runner() {
 #[test]
 fn a_program_that_is_not_there_is_an_error() {
     let command = [OsString::from("/nowhere/at/all")];
-    let error = Session::launch(&command, &Start::AtOnce).err().expect("an error");
+    let error = Session::launch(&command, &Start::AtOnce, Stdio::null()).err().expect("an error");
     assert!(format!("{error:#}").contains("/nowhere/at/all"), "{error:#}");
 }
 

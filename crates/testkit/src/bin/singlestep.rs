@@ -5,7 +5,7 @@ use clap::Parser;
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use std::ffi::OsString;
 use std::io::{BufWriter, ErrorKind, Write};
-use std::process::ExitCode;
+use std::process::{ExitCode, Stdio};
 use testkit::singlestep::{AccessKind, Ending, RUNNER, Session, Start, Step};
 
 /// The single-step reference: what a program executes, instruction by instruction
@@ -53,7 +53,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<()> {
         Some(path) => Box::new(BufWriter::new(std::fs::File::create(path)?)),
         None => Box::new(BufWriter::new(std::io::stderr())),
     };
-    let mut session = Session::launch(&arguments.command, &start)?;
+    let mut session = Session::launch(&arguments.command, &start, Stdio::inherit())?;
     let mut formatter = IntelFormatter::new();
     while let Some(step) = session.next_step()? {
         if arguments.trace {

@@ -3,10 +3,16 @@
 use super::decode::{Decoded, Shape, mask_register};
 use super::process::{Process, Registers};
 use super::step::{Access, AccessKind};
-use iced_x86::{CodeSize, OpAccess, Register, UsedMemory};
+use iced_x86::{Code, CodeSize, OpAccess, Register, UsedMemory};
 
 /// Appends the accesses of the instruction that the process executes next: reads, then writes.
 pub fn list(process: &Process, decoded: &Decoded, regs: &Registers, accesses: &mut Vec<Access>) {
+    if decoded.shape == Shape::CacheLine {
+        let narrow = decoded.instruction.code() == Code::Clzerod;
+        let address = value(if narrow { Register::EAX } else { Register::RAX }, regs) & !63;
+        accesses.push(Access { address, size: 64, kind: AccessKind::Write, at: 0 });
+        return;
+    }
     for kind in [AccessKind::Read, AccessKind::Write] {
         for used in decoded.memory.iter().filter(|used| has(used.access(), kind)) {
             let mut put = |address: u64, size: u32| {
@@ -32,6 +38,7 @@ pub fn list(process: &Process, decoded: &Decoded, regs: &Registers, accesses: &m
                         }
                     }
                 }
+                Shape::CacheLine => {}
                 Shape::ExtendedState => put(address(used, 0, regs, &[]), extended_size(regs)),
             }
         }

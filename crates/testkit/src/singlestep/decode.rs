@@ -19,6 +19,8 @@ pub enum Shape {
     Gather,
     /// A masked move: one access for each enabled element of this many bytes.
     Masked(u32),
+    /// CLZERO: the cache line around RAX is written.
+    CacheLine,
     /// The XSAVE family: as many bytes as the components asked for take.
     ExtendedState,
 }
@@ -65,6 +67,7 @@ fn shape(instruction: &Instruction) -> Shape {
         Mnemonic::Vmaskmovps | Mnemonic::Vpmaskmovd => Shape::Masked(4),
         Mnemonic::Vmaskmovpd | Mnemonic::Vpmaskmovq => Shape::Masked(8),
         Mnemonic::Maskmovdqu | Mnemonic::Vmaskmovdqu | Mnemonic::Maskmovq => Shape::Masked(1),
+        Mnemonic::Clzero => Shape::CacheLine,
         Mnemonic::Xsave
         | Mnemonic::Xsave64
         | Mnemonic::Xsavec
@@ -98,6 +101,11 @@ pub fn vector_store(number: usize) -> Vec<u8> {
 /// Whether the form pushes RFLAGS, where a single-stepped program would see the trap flag.
 pub fn pushes_flags(code: Code) -> bool {
     matches!(code, Code::Pushfq | Code::Pushfw)
+}
+
+/// Whether the form loads RFLAGS, and so may change the trap flag.
+pub fn pops_flags(code: Code) -> bool {
+    matches!(code, Code::Popfq | Code::Popfw)
 }
 
 #[cfg(test)]

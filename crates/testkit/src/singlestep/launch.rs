@@ -13,12 +13,12 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const SHELL: &str = "kill -STOP $$; exec /usr/bin/env -i \"$@\"";
 
 /// Starts `command`, stopped before its first instruction.
-pub fn launch(command: &[OsString]) -> anyhow::Result<Pid> {
+pub fn launch(command: &[OsString], output: Stdio) -> anyhow::Result<Pid> {
     let program = command.first().context("no command was given")?;
     ensure!(
         !program.as_bytes().contains(&b'='),
@@ -30,6 +30,7 @@ pub fn launch(command: &[OsString]) -> anyhow::Result<Pid> {
         .args(["-c", SHELL, "sh"])
         .args(std::env::vars_os().map(|(name, value)| assignment(&name, &value)))
         .args(command)
+        .stdout(output)
         .spawn();
     personality::set(before)?;
     let pid = Pid::from_raw(child.context("starting /bin/sh")?.id().cast_signed());

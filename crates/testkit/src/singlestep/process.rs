@@ -54,37 +54,55 @@ impl Process {
     /// An MMX register.
     pub fn mm(&self, number: usize) -> Result<[u8; 16], Errno> {
         let state = ptrace::getregset::<regset::NT_PRFPREG>(self.pid)?;
-        Ok(lanes(&state.st_space[4 * number..4 * number + 4]))
+        // The x87 stack is stored from its top; the MMX registers lie below it in fixed places.
+        let top = usize::from(state.swd >> 11 & 7);
+        let at = 4 * ((number + 8 - top) % 8);
+        Ok(lanes(&state.st_space[at..at + 4]))
     }
 
     /// All 32 bytes of a vector register. No safe interface hands out the upper halves, so the
-    /// process stores the register itself: one store to the top of its stack is put in place of
-    /// its next instruction, stepped over, and undone.
+    /// process stores the register itself: one store is put in place of its next instruction,
+    /// stepped over, and undone.
     pub fn ymm(&self, number: usize) -> Result<[u8; 32], Errno> {
         let registers = self.registers()?;
-        let (pc, stack) = (registers.rip, registers.rsp);
-        let mut saved_stack = [0; 32];
-        if self.read(&[(stack, 32)], &mut saved_stack) < 32 {
-            return Err(Errno::EFAULT);
-        }
-        let (saved_code, count) = self.code(pc);
+        let room = self.room(registers.rsp).ok_or(Errno::EFAULT)?;
+        let (saved_code, count) = self.code(registers.rip);
         let store = vector_store(number);
         if count < store.len() {
             return Err(Errno::EFAULT);
         }
-        self.poke(pc, &store)?;
+        let mut saved_room = [0; 32];
+        self.read(&[(room, 32)], &mut saved_room);
+        self.poke(registers.rip, &store)?;
+        ptrace::setregs(self.pid, Registers { rsp: room, ..registers })?;
         ptrace::step(self.pid, None)?;
         waitpid(self.pid, None)?;
         let mut value = [0; 32];
-        self.read(&[(stack, 32)], &mut value);
-        self.write(stack, &saved_stack)?;
-        self.poke(pc, &saved_code[..store.len()])?;
+        self.read(&[(room, 32)], &mut value);
+        self.write(room, &saved_room)?;
+        self.poke(registers.rip, &saved_code[..store.len()])?;
         ptrace::setregs(self.pid, registers)?;
         Ok(value)
     }
 
+    /// 32 bytes that can be written: at the stack pointer, or else in any writable mapping.
+    fn room(&self, stack: u64) -> Option<u64> {
+        let is_writable = |address: &u64| {
+            let mut bytes = [0; 32];
+            self.read(&[(*address, 32)], &mut bytes) == 32 && self.write(*address, &bytes).is_ok()
+        };
+        if is_writable(&stack) {
+            return Some(stack);
+        }
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.pid)).unwrap_or_default();
+        maps.lines()
+            .filter(|line| line.contains(" rw"))
+            .filter_map(|line| u64::from_str_radix(line.split('-').next()?, 16).ok())
+            .find(is_writable)
+    }
+
     /// Writes code, also where the process itself may not write.
-    fn poke(&self, address: u64, bytes: &[u8]) -> Result<(), Errno> {
+    pub fn poke(&self, address: u64, bytes: &[u8]) -> Result<(), Errno> {
         let mut word = ptrace::read(self.pid, address as *mut _)?.to_le_bytes();
         word[..bytes.len()].copy_from_slice(bytes);
         ptrace::write(self.pid, address as *mut _, i64::from_le_bytes(word))

@@ -5,7 +5,7 @@
 
 use super::Start;
 use super::accesses;
-use super::decode::{Decoded, Shape, pushes_flags};
+use super::decode::{Decoded, Shape, pops_flags, pushes_flags};
 use super::launch::launch;
 use super::process::{Process, Registers};
 use super::step::{AccessKind, Counts, Flow, Step, SystemCall};
@@ -16,6 +16,7 @@ use nix::sys::signal::Signal;
 use nix::sys::wait::{WaitStatus, waitpid};
 use std::collections::HashMap;
 use std::ffi::OsString;
+use std::process::Stdio;
 use std::rc::Rc;
 
 /// How the program ended.
@@ -67,12 +68,12 @@ enum Stop {
 }
 
 impl Session {
-    /// Starts `command` and runs it to where reporting begins.
+    /// Starts `command` with its output going to `output`, and runs it to where reporting begins.
     ///
     /// # Errors
     /// When it cannot be started or traced, or ends before reporting begins.
-    pub fn launch(command: &[OsString], start: &Start) -> anyhow::Result<Self> {
-        let process = Process { pid: launch(command)? };
+    pub fn launch(command: &[OsString], start: &Start, output: Stdio) -> anyhow::Result<Self> {
+        let process = Process { pid: launch(command, output)? };
         let regs = process.registers()?;
         let mut session = Self {
             process,
@@ -138,6 +139,49 @@ impl Session {
             }
         }
         Ok(None)
+    }
+
+    /// Runs on unobserved until `pc` is the next instruction; false if the program ends before.
+    ///
+    /// # Errors
+    /// When no breakpoint can be set there, or the program cannot be traced any further.
+    pub fn run_to(&mut self, pc: u64) -> anyhow::Result<bool> {
+        if self.regs.rip == pc {
+            return Ok(true);
+        }
+        let (saved, _) = self.process.code(pc);
+        self.process.poke(pc, &[0xcc])?;
+        loop {
+            ptrace::cont(self.process.pid, self.inject.take())?;
+            match waitpid(self.process.pid, None)? {
+                WaitStatus::Exited(_, code) => self.ending = Some(Ending::Exit(code)),
+                WaitStatus::Signaled(_, signal, _) => {
+                    self.ending = Some(Ending::Signal(signal as i32));
+                }
+                WaitStatus::Stopped(_, signal) => {
+                    self.regs = self.process.registers()?;
+                    if signal != Signal::SIGTRAP || self.regs.rip != pc + 1 {
+                        self.inject = Some(signal);
+                        continue;
+                    }
+                    self.process.poke(pc, &saved[..1])?;
+                    self.regs.rip = pc;
+                    ptrace::setregs(self.process.pid, self.regs)?;
+                    return Ok(true);
+                }
+                other => bail!("the program stopped in a way that cannot be followed: {other:?}"),
+            }
+            return Ok(false);
+        }
+    }
+
+    /// The program's memory as it is now; shorter if not all of it is mapped.
+    #[must_use]
+    pub fn memory(&self, address: u64, length: usize) -> Vec<u8> {
+        let mut bytes = vec![0; length];
+        let count = self.process.read(&[(address, length)], &mut bytes);
+        bytes.truncate(count);
+        bytes
     }
 
     /// Prepares the step for the instruction at the current pc; returns where in the step's
@@ -320,7 +364,8 @@ impl Session {
         true
     }
 
-    /// Takes the trap flag, which only stepping has set, out of what PUSHF and SYSCALL stored.
+    /// Takes the trap flag, which only stepping has set, out of what PUSHF and SYSCALL stored, and
+    /// keeps the kernel from taking it for the program's own after POPF.
     fn hide_trap_flag(&mut self, decoded: &Decoded) -> anyhow::Result<()> {
         let code = decoded.instruction.code();
         if pushes_flags(code) {
@@ -332,6 +377,27 @@ impl Session {
         if code == Code::Syscall && self.regs.r11 & TRAP_FLAG != 0 {
             self.regs.r11 &= !TRAP_FLAG;
             ptrace::setregs(self.process.pid, self.regs)?;
+        }
+        if pops_flags(code) {
+            self.renew_stepping()?;
+        }
+        Ok(())
+    }
+
+    /// Having stepped an instruction that may set the trap flag, the kernel believes from then on
+    /// that the program did, and leaves it set in signal frames and when stepping ends. It forgets
+    /// when the process is resumed without stepping; a stop signal sent before sees to it that no
+    /// instruction is executed meanwhile.
+    fn renew_stepping(&mut self) -> anyhow::Result<()> {
+        self.regs.eflags &= !TRAP_FLAG;
+        ptrace::setregs(self.process.pid, self.regs)?;
+        nix::sys::signal::kill(self.process.pid, Signal::SIGSTOP)?;
+        ptrace::cont(self.process.pid, None)?;
+        match waitpid(self.process.pid, None)? {
+            WaitStatus::Stopped(_, Signal::SIGSTOP) => {}
+            // Another signal came first; ours is dropped when it comes.
+            WaitStatus::Stopped(_, signal) => self.inject = Some(signal),
+            other => bail!("the program stopped in a way that cannot be followed: {other:?}"),
         }
         Ok(())
     }
