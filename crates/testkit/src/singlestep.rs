@@ -11,7 +11,8 @@
 //!   looked at, nor are the masks of EVEX instructions. What the kernel reads and writes for a
 //!   system call is not listed, and prefetches and cache hints access nothing.
 //! - A step is **completed** unless the instruction raised a signal instead. Such a step lists
-//!   only the accesses of repetitions that came before, and is counted as no instruction.
+//!   only the accesses of repetitions (or elements of a gather) that came before, and is counted as
+//!   no instruction.
 //! - A **tick** is every completed `ret` and every completed indirect jump or call, and every
 //!   taken direct jump, branch or call whose target is not above its own address.
 //!

@@ -42,7 +42,7 @@ fn each_ends_under_stepping_as_it_does_natively() {
         eprintln!("{name}: {} instructions, {:?}", counts.instructions, ending);
         assert_eq!(ending, native(&program), "{name}");
         assert!(counts.instructions < LONGEST, "{name}: {counts:?}");
-        assert!(counts.instructions > 50, "{name}: {counts:?}");
+        assert!(counts.instructions > 30, "{name}: {counts:?}");
     }
 }
 

@@ -68,8 +68,17 @@ fn follow(session: &mut Session, case: &Case) -> Result<bool, String> {
 
 #[test]
 fn listed_accesses_explain_the_memory_for_every_form() {
-    let forms = Forms::of_this_machine().expect("/proc/cpuinfo");
-    let program = Program::draw(&forms, 2 * forms.codes().len(), 11);
+    check(&Forms::of_this_machine().expect("/proc/cpuinfo"), 2, 11);
+}
+
+#[test]
+fn gathers_that_fault_midway_are_explained() {
+    check(&Forms::of_this_machine().expect("/proc/cpuinfo").named("gather"), 60, 12);
+}
+
+/// Follows `rounds` cases of each form.
+fn check(forms: &Forms, rounds: usize, seed: u64) {
+    let program = Program::draw(forms, rounds * forms.codes().len(), seed);
     let folder = tempfile::tempdir().expect("a folder");
     let elf = program.build(folder.path()).expect("gcc");
     let mut session =

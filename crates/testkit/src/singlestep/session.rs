@@ -293,11 +293,24 @@ impl Session {
         let decoded = self.decoded.clone().context("a step has an instruction")?;
         self.hide_trap_flag(&decoded)?;
         self.read_written(first);
-        if decoded.shape == Shape::Repeated && self.regs.rip == self.step.pc {
+        let stays = self.regs.rip == self.step.pc;
+        if stays && decoded.shape == Shape::Gather {
+            self.keep_gathered(&decoded, first);
+        }
+        if stays && matches!(decoded.shape, Shape::Repeated | Shape::Gather) {
             return Ok(false);
         }
         self.complete(&decoded);
         Ok(true)
+    }
+
+    /// A gather about to fault traps first, with the elements before the fault done and switched
+    /// off in its mask: keeps only their accesses.
+    fn keep_gathered(&mut self, decoded: &Decoded, first: usize) {
+        let mut left = Vec::new();
+        accesses::list(&self.process, decoded, &self.regs, &mut left);
+        let done = (self.step.accesses.len() - first).saturating_sub(left.len());
+        self.step.accesses.truncate(first + done);
     }
 
     /// The values that the last repetition wrote.
