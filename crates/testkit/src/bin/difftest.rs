@@ -29,6 +29,9 @@ struct Arguments {
     /// Only forms whose name contains this, such as VPGATHER or LOCK_ADD
     #[arg(long)]
     only: Option<String>,
+    /// No forms whose name contains this (repeatable)
+    #[arg(long)]
+    without: Vec<String>,
     /// Cases in one program
     #[arg(long, default_value_t = 20_000)]
     chunk: usize,
@@ -70,6 +73,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<usize> {
     let mut forms = Forms::of_this_machine().context("reading /proc/cpuinfo")?;
     if let Some(part) = &arguments.only {
         forms = forms.named(part);
+    }
+    for part in &arguments.without {
+        forms = forms.without(part);
     }
     let words = arguments.tool.split_whitespace().map(OsString::from);
     let tool = Tool { command: words.chain(arguments.tool_args.iter().cloned()).collect() };

@@ -125,9 +125,13 @@ impl Forms {
     /// Only the forms whose name (such as `VPGATHERDD` or `ADD_R64_RM64`) contains `part`.
     #[must_use]
     pub fn named(self, part: &str) -> Self {
-        let part = part.to_lowercase();
-        let has = |code: &Code| format!("{code:?}").to_lowercase().contains(&part);
-        Self(self.0.into_iter().filter(has).collect())
+        Self(self.0.into_iter().filter(|code| is_named(*code, part)).collect())
+    }
+
+    /// Only the forms whose name does not contain `part`.
+    #[must_use]
+    pub fn without(self, part: &str) -> Self {
+        Self(self.0.into_iter().filter(|code| !is_named(*code, part)).collect())
     }
 
     /// The forms, in iced's order.
@@ -135,6 +139,10 @@ impl Forms {
     pub fn codes(&self) -> &[Code] {
         &self.0
     }
+}
+
+fn is_named(code: Code, part: &str) -> bool {
+    format!("{code:?}").to_lowercase().contains(&part.to_lowercase())
 }
 
 fn is_wanted(code: Code, present: &HashSet<CpuidFeature>) -> bool {

@@ -95,7 +95,7 @@ pub fn after(draft: &mut Draft, instruction: &mut Instruction) -> Option<()> {
     Some(())
 }
 
-/// LOCK and REP, where the form allows them (and rarely LOCK where it does not: #UD).
+/// LOCK and REP, where the form allows them.
 fn set_prefixes(draft: &mut Draft, instruction: &mut Instruction) -> Option<()> {
     let form = instruction.code().op_code();
     let to_memory = form.op_count() > 0 && instruction.op0_kind() == OpKind::Memory;
