@@ -72,13 +72,17 @@ def quiet_limits():
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def run(command, cwd, env, limit, stdin=None):
-    """Runs a command in a session of its own; at the limit, or when it ends, its group is ended."""
+def run(command, cwd, env, limit, stdin=None, user=None):
+    """Runs a command in a session of its own; at the limit, or when it ends, its group is ended.
+
+    With `user`, (uid, gid), it runs as that user.
+    """
+    who = {"user": user[0], "group": user[1], "extra_groups": []} if user else {}
     begun = time.monotonic()
     process = subprocess.Popen(
         command, cwd=cwd, env=env, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        preexec_fn=quiet_limits,
+        preexec_fn=quiet_limits, **who,
     )
     try:
         out, err = process.communicate(stdin, timeout=limit)
