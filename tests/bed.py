@@ -67,9 +67,12 @@ class Outcome:
         return self.code == OUR_FAULT or any(word in self.stderr for word in FAULT_WORDS)
 
 
-def quiet_limits():
-    """No core files: many guests crash on purpose."""
+def fresh_start():
+    """Before exec: no core files, as many guests crash on purpose; and signals as a terminal would
+    leave them, as shells start background jobs with SIGINT ignored, which guests would inherit."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 def run(command, cwd, env, limit, stdin=None, user=None):
@@ -82,7 +85,7 @@ def run(command, cwd, env, limit, stdin=None, user=None):
     process = subprocess.Popen(
         command, cwd=cwd, env=env, stdin=subprocess.PIPE if stdin is not None else subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-        preexec_fn=quiet_limits, **who,
+        preexec_fn=fresh_start, **who,
     )
     try:
         out, err = process.communicate(stdin, timeout=limit)

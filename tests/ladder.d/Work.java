@@ -40,7 +40,7 @@ public class Work {
         Map<String, List<byte[]>> garbage = new HashMap<>();
         for (int i = 0; i < 20000; i++) { garbage.computeIfAbsent("k" + i % 50, k -> new LinkedList<>()).add(new byte[500]); if (i % 1000 == 999) garbage.clear(); }
         System.gc();
-        System.out.println(IntStream.range(0, 1000).boxed().collect(Collectors.groupingBy(n -> n % 7, TreeMap::new, Collectors.counting())));
+        System.out.println(new TreeMap<>(IntStream.range(0, 1000).boxed().collect(Collectors.groupingBy(n -> n % 7, Collectors.counting()))));
         try { deep(0); } catch (StackOverflowError e) { System.out.println("overflow"); }
         System.out.println(new StringBuilder("hello").reverse() + " " + String.format("%.4f", Math.sin(1)));
         Process child = new ProcessBuilder("echo", "child").start();
