@@ -6,15 +6,16 @@ import re
 import select
 import sys
 
+FOREGROUND = object()  # what is typed starts a job: the next step is for it
 STEPS = [
     ("PS1='<prompt>'; stty -echo\n", "<prompt>"),
     ("echo start-$((1+1))\n", "start-2"),
-    ("sleep 100\n", None), ("\x1a", "Stopped"),
+    ("sleep 100\n", FOREGROUND), ("\x1a", "Stopped"),
     ("jobs | sed 's/^/list /'\n", "list .*Stopped"),
     ("bg %1; echo bg-$?\n", "bg-0"),
-    ("fg %1\n", "sleep 100"), ("\x03", "<prompt>"),
+    ("fg %1\n", FOREGROUND), ("\x03", "<prompt>"),
     ("echo status-$?\n", "status-130"),
-    ("cat | cat\n", None), ("line\n", "line"), ("\x04", "<prompt>"),
+    ("cat | cat\n", FOREGROUND), ("line\n", "line"), ("\x04", "<prompt>"),
     ("(exit 5) & wait $!; echo code-$?\n", "code-5"),
     ("exit 9\n", None),
 ]
@@ -46,10 +47,10 @@ if pid == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
 for typed, expected in STEPS:
     os.write(master, typed.encode())
-    if expected:
+    if expected is FOREGROUND:
+        wait_for_foreground(master, pid)
+    elif expected:
         read_until(master, expected)
         print("saw", expected)
-    elif typed.endswith("\n") and not typed.startswith("exit"):
-        wait_for_foreground(master, pid)
 _, status = os.waitpid(pid, 0)
 print("exit", os.waitstatus_to_exitcode(status))
