@@ -120,18 +120,18 @@ def is_subsequence(needles, haystack):
     return all(needle in rest for needle in needles)
 
 
-def difference(native, ours, crashes=False):
+def difference(native, ours, reports=False):
     """What differs, in one line, or None.
 
-    Where a guest process `crashes`, the tool adds a report of the crash to stderr, so there the
-    native lines must appear in order; everywhere else stderr must be the same byte for byte.
+    Where the tool `reports` something of its own on stderr, a crash or a refusal, the native lines
+    must appear there in order; everywhere else stderr must be the same byte for byte.
     """
     if not same_end(native, ours):
         tail = last_line(ours.stderr)
         return f"ended with {ours.end}, native with {native.end}" + (f": {tail}" if tail else "")
     if native.stdout != ours.stdout:
         return "stdout " + first_change(native.stdout, ours.stdout)
-    if crashes:
+    if reports:
         if not is_subsequence(native.stderr.splitlines(), ours.stderr.splitlines()):
             return "stderr " + first_change(native.stderr, ours.stderr)
     elif native.stderr != ours.stderr:

@@ -195,7 +195,7 @@ driver("postgresql", "bash $LADDER/postgres.sh", "postgresql-15", slow=True, alo
 TESTS = "python3 -m test --timeout 600 -q"
 RESULT = rb"^(Tests result|Result|== Tests result|.*tests? (OK|failed))"
 for module in ("test_threading", "test_signal", "test_subprocess", "test_thread", "test_queue", "test_mmap",
-               "test_select", "test_os", "test_socket", "test_fork1", "test_posix", "test_pty", "test_faulthandler"):
+               "test_select", "test_os", "test_selectors", "test_fork1", "test_posix", "test_pty", "test_faulthandler"):
     guest(f"python-{module}", f"{TESTS} {module}", "libpython3.11-testsuite", keep=RESULT, stderr=False, slow=True)
 guest("python-test_multiprocessing", f"{TESTS} test_multiprocessing_fork", "libpython3.11-testsuite", keep=RESULT, stderr=False, slow=True)
 for module in ("test_json", "test_re", "test_struct", "test_zlib", "test_decimal", "test_generators"):

@@ -1,5 +1,5 @@
 // build: -O1
-// crashes
+// reports
 // Exit codes and every fatal signal, as seen by a parent's waitpid: WIFEXITED, WTERMSIG, core bit.
 #include "check.h"
 #include <signal.h>

@@ -1,4 +1,5 @@
 // build: -O1
+// reports
 // What an engine may refuse must be refused as kernels do: io_uring, userfaultfd, perf, bpf, rseq may
 // fail, but cleanly; unknown system calls give ENOSYS; personality, capabilities and privileged calls
 // answer; prctl of all sorts; the program goes on.

@@ -1,5 +1,5 @@
 // build: -O1 -lutil
-// crashes
+// reports
 // Job control on a terminal: a session leader on a pty, foreground and background groups, tcsetpgrp,
 // SIGTTIN and SIGTTOU, SIGINT and SIGTSTP from typed control characters, SIGHUP at hang-up, SIGWINCH.
 #include "check.h"

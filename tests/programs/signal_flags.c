@@ -1,6 +1,7 @@
 // build: -O1
 // SA_NODEFER, SA_RESETHAND, sa_mask, nested handlers of different signals, raise in a handler, the
-// old action that sigaction returns, and pending signals delivered at unblock in order.
+// old action that sigaction returns, and pending signals delivered at unblock: the kernel makes all the
+// frames, lowest number first, before any handler runs, so the highest number runs first.
 #include "check.h"
 #include <signal.h>
 static volatile int depth, deepest, raised;
