@@ -22,7 +22,7 @@ FAULT_WORDS = (b"fault of our own", b"panicked at")
 MODES = ("plain", "count", "trace", "ticks", "shadow")
 
 
-def prefix(tool, mode, counts=None, stats=None):
+def prefix(tool, mode, counts=None, stats=None, flags=()):
     """The words that go before a guest command line in a mode; `counts` and `stats` are files."""
     if mode == "native":
         return []
@@ -34,7 +34,7 @@ def prefix(tool, mode, counts=None, stats=None):
     else:
         observed = {"trace": "memory"}.get(mode, mode)
         words += ["run", "--observe", observed] + (["--stats", str(stats)] if stats else [])
-    return words + ["--exit-code=guest", "--"]
+    return words + [*flags, "--exit-code=guest", "--"]
 
 
 def modes(text):

@@ -12,7 +12,8 @@ import shlex
 
 @dataclasses.dataclass
 class Job:
-    """One job; `keep` is a pattern of the stdout lines that count, None for all of them."""
+    """One job; `keep` is a pattern of the stdout lines that count, None for all of them; `flags` go
+    to the tool."""
 
     name: str
     command: str
@@ -28,6 +29,7 @@ class Job:
     alone: bool = False
     owner: str = ""
     modes: tuple = ()
+    flags: tuple = ()
 
 
 JOBS = []
@@ -149,8 +151,9 @@ guest("gcc-make-project", "make -s check", "gcc make", setup="cp -r $CORPUS/proj
 guest("gcc-make-parallel", "make -s -j4 check", "gcc make", setup="cp -r $CORPUS/project/. .", files="*.o program", slow=True)
 guest("g++", "g++ -O2 -std=c++17 -c $LADDER/templates.cpp -o out.o", "g++", files="out.o", slow=True)
 script("binutils", "objdump -d $CORPUS/../corpus/project/none 2>/dev/null; gcc -c $CORPUS/project/mod0.c -o a.o; objdump -dr a.o | tail -5; nm a.o; readelf -hS a.o | md5sum; strip a.o; size a.o; strings -n 8 /bin/true | head -3", "gcc binutils")
+# What gdb debugs must be native: the breakpoints it writes are in the original code, not in the cache.
 guest("gdb-batch", "gdb -nx -batch -ex 'break mod3' -ex run -ex bt -ex 'print x' -ex 'kill' ./program", "gdb gcc make", slow=True, stderr=False, keep=rb"^#|^\$1",
-      setup="cp -r $CORPUS/project/. .; make -s CFLAGS='-g -O0' program")
+      flags=("--children=native",), setup="cp -r $CORPUS/project/. .; make -s CFLAGS='-g -O0' program")
 guest("gdb-static-look", "gdb -nx -batch -ex 'info functions mod' -ex 'ptype struct node' -ex 'print 6*7' ./program", "gdb gcc make", stderr=False,
       setup="cp -r $CORPUS/project/. .; make -s CFLAGS='-g -O0' program")
 guest("rustc-program", "./prog", setup="rustc -O $LADDER/../programs/rust_mix.rs -o prog")
