@@ -3,7 +3,8 @@
 `guest` runs a command line under the tool, `script` a bash script (bash and everything it starts are
 the guest), `driver` a native script that starts the guest itself with `$RUN PROGRAM ...`: servers and
 whatever talks to them. `$CORPUS` and `$LADDER` are the folders of inputs and of helper programs.
-A job prints only what two native runs have in common.
+A job prints only what two native runs have in common. `slow` jobs take long, or need packages of
+hundreds of megabytes; the others are what `--quick` runs.
 """
 
 import dataclasses
@@ -131,9 +132,9 @@ guest("lua", "lua5.4 $LADDER/work.lua", "lua5.4")
 guest("luajit", "luajit $LADDER/work.lua", "luajit")
 guest("luajit-joff", "luajit -joff $LADDER/work.lua", "luajit")
 guest("guile", "guile --no-auto-compile -c '(define (f n) (if (< n 2) n (+ (f (- n 1)) (f (- n 2))))) (display (f 20)) (newline)'", "guile-3.0", slow=True)
-guest("ocaml", "ocaml o.ml", "ocaml-nox", setup="printf 'let rec f n = if n < 2 then n else f (n-1) + f (n-2);;\\nprint_endline (string_of_int (f 22));;\\nList.iter print_int (List.sort compare [3;1;2]);;' > o.ml")
-guest("ocamlopt-program", "./o", "ocaml-nox", setup="printf 'let rec f n = if n < 2 then n else f (n-1) + f (n-2)\\nexception E of int\\nlet () = print_endline (string_of_int (f 27)); (try raise (E 5) with E n -> print_int n)' > o.ml; ocamlfind ocamlopt o.ml -o o 2>/dev/null || ocamlopt o.ml -o o")
-guest("emacs-batch", "emacs --batch -Q --eval '(progn (dotimes (i 5) (princ (format \"%d \" (* i i)))) (with-temp-buffer (insert \"b\\nc\\na\\n\") (sort-lines nil (point-min) (point-max)) (princ (buffer-string))))'", "emacs-nox")
+guest("ocaml", "ocaml o.ml", "ocaml-nox", slow=True, setup="printf 'let rec f n = if n < 2 then n else f (n-1) + f (n-2);;\\nprint_endline (string_of_int (f 22));;\\nList.iter print_int (List.sort compare [3;1;2]);;' > o.ml")
+guest("ocamlopt-program", "./o", "ocaml-nox", slow=True, setup="printf 'let rec f n = if n < 2 then n else f (n-1) + f (n-2)\\nexception E of int\\nlet () = print_endline (string_of_int (f 27)); (try raise (E 5) with E n -> print_int n)' > o.ml; ocamlfind ocamlopt o.ml -o o 2>/dev/null || ocamlopt o.ml -o o")
+guest("emacs-batch", "emacs --batch -Q --eval '(progn (dotimes (i 5) (princ (format \"%d \" (* i i)))) (with-temp-buffer (insert \"b\\nc\\na\\n\") (sort-lines nil (point-min) (point-max)) (princ (buffer-string))))'", "emacs-nox", slow=True)
 guest("vim-ex", "vim -es -u NONE -i NONE -c '%sort' -c '%s/\\v(\\w+)/<\\1>/g' -c 'w! out' -c 'qa!' in", "vim", setup="head -200 $CORPUS/text > in", files="out")
 guest("shellcheck-haskell", "shellcheck -f gcc $LADDER/bad.sh", "shellcheck", code=1)
 
@@ -175,7 +176,7 @@ guest("ffmpeg-avx2", "ffmpeg -loglevel error -y -f lavfi -i testsrc=duration=1:s
 guest("ffmpeg-scale", "ffmpeg -loglevel error -y -i $CORPUS/image.ppm -vf scale=320:240,eq=contrast=1.2 -bitexact out.ppm", "ffmpeg", files="out.ppm", slow=True)
 
 # ---- Go, JavaScript, Java ----------------------------------------------------------------------
-guest("go-goroutines", "./prog", "golang-go", setup="GOCACHE=$PWD/.c GO111MODULE=off go build -o prog $LADDER/work.go; rm -rf .c")
+guest("go-goroutines", "./prog", "golang-go", slow=True, setup="GOCACHE=$PWD/.c GO111MODULE=off go build -o prog $LADDER/work.go; rm -rf .c")
 script("go-build", "GOCACHE=$PWD/cache GO111MODULE=off go build -o out $LADDER/work.go && ./out", "golang-go", slow=True)
 guest("node", "node $LADDER/work.js $CORPUS/data.json", "nodejs")
 guest("node-workers", "node $LADDER/workers.js", "nodejs", slow=True)
