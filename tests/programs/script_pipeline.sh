@@ -1,0 +1,27 @@
+#!/bin/bash
+# A bash script with pipelines, job control, traps, process substitution, coprocesses, here documents,
+# background jobs, wait -n, signals between processes, and arithmetic.
+set -u
+seq 1 2000 | awk '{s += $1} END {print s}' | rev
+sleep 5 & job=$!
+kill -TERM $job; wait $job 2>/dev/null; echo "killed $?"
+trap 'echo got usr1' USR1
+kill -USR1 $$
+(kill -USR1 $$) ; echo after
+coproc cat; echo "to coproc" >&"${COPROC[1]}"; read -r line <&"${COPROC[0]}"; echo "$line"
+exec {COPROC[1]}>&-; wait "$COPROC_PID"
+diff <(echo a; echo b) <(echo a; echo c)
+while read -r a b; do echo "$b $a"; done <<END
+one two
+three four
+END
+for i in 1 2 3; do (exit $i) & done
+sum=0; while wait -n; s=$?; [ $s -ne 127 ]; do sum=$((sum + s)); done; echo "sum $sum"
+x=0; for ((i = 0; i < 2000; i++)); do x=$(( (x * 31 + i) % 1000003 )); done; echo $x
+f() { local n=$1; ((n)) && f $((n - 1)) || echo deep; }; f 100
+echo "$(echo "$(echo nested)")"
+timeout 0.05 sleep 5; echo "timeout $?"
+set -m; sleep 3 & kill -STOP %1; kill -KILL %1; wait %1 2>/dev/null; echo "stopped then killed $?"
+head -c 100000 /dev/zero | head -c 10 | od -An -c | head -1
+yes | head -3
+printf '%s\n' "${PIPESTATUS[@]}"
