@@ -24,6 +24,7 @@ int main(void)
     char parameters[120] = {0};
     refused("io_uring_setup", syscall(425, 4, parameters));
     refused("userfaultfd", syscall(SYS_userfaultfd, 0));
+    memset(parameters, 0, sizeof parameters);
     refused("perf_event_open", syscall(SYS_perf_event_open, parameters, 0, -1, -1, 0));
     refused("bpf", syscall(SYS_bpf, 0, parameters, sizeof parameters));
     refused("rseq", syscall(SYS_rseq, parameters, 7, 0, 0));

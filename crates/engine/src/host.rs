@@ -4,7 +4,7 @@ use crate::config::{Children, Config, Observe, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::report::{CrashReport, Message};
 use crate::runner::{layout, start};
-use std::ffi::{OsStr, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -126,9 +126,8 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    command.arg0(&job.program).args(&job.arguments);
-    command.env(VARIABLE, config.as_raw_fd().to_string());
-    prepare(&mut command, [channel.as_raw_fd(), lifeline.as_raw_fd(), config.as_raw_fd()]);
+    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), config.as_raw_fd()];
+    prepare(&mut command, Image::of(job, config.as_raw_fd()), keep);
     let signals = Signals::ignore();
     let mut child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, config));
@@ -234,8 +233,36 @@ fn config_file(config: &Config) -> Result<OwnedFd, RunError> {
     high(&file)
 }
 
-/// What the child does before it becomes the runner.
-fn prepare(command: &mut Command, keep: [RawFd; 3]) {
+/// Arguments and environment, ready for the kernel and in the order the guest would have them
+/// natively: `Command` sorts variables.
+struct Image {
+    arguments: Vec<CString>,
+    environment: Vec<CString>,
+}
+
+impl Image {
+    fn of(job: &Job, config: RawFd) -> Self {
+        let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
+        let arguments =
+            [&job.program].into_iter().chain(&job.arguments).map(|word| text(word.as_bytes()));
+        let environment = std::env::vars_os()
+            .map(|(name, value)| text(&[name.as_bytes(), b"=", value.as_bytes()].concat()))
+            .chain([text(format!("{VARIABLE}={config}").as_bytes())]);
+        Self { arguments: arguments.collect(), environment: environment.collect() }
+    }
+}
+
+fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+}
+
+/// What the child does to become the runner.
+fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
+    // Addresses, because the closure must be `Send`; the strings they lead to move along with it.
+    let arguments: Vec<usize> =
+        pointers(&image.arguments).into_iter().map(|text| text as usize).collect();
+    let environment: Vec<usize> =
+        pointers(&image.environment).into_iter().map(|text| text as usize).collect();
     let ignore_pipe = start::inherited_ignored_pipe();
     let setup = move || {
         for descriptor in keep {
@@ -249,8 +276,14 @@ fn prepare(command: &mut Command, keep: [RawFd; 3]) {
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
             libc::personality(libc::ADDR_NO_RANDOMIZE as _);
+            let _ = &image;
+            libc::execve(
+                c"/proc/self/exe".as_ptr(),
+                arguments.as_ptr().cast(),
+                environment.as_ptr().cast(),
+            );
         }
-        Ok(())
+        Err(io::Error::last_os_error())
     };
     // SAFETY: the closure only makes async-signal-safe calls.
     unsafe { command.pre_exec(setup) };

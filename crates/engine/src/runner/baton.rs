@@ -8,10 +8,10 @@ use super::signal::KICK;
 use super::sys::{self, syscall};
 use super::thread::Thread;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
 static LOCK: AtomicBool = AtomicBool::new(false);
-static HOLDER: AtomicI32 = AtomicI32::new(0);
+static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
 static FIRST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
 static LAST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
 static WAITING: AtomicUsize = AtomicUsize::new(0);
@@ -48,11 +48,11 @@ impl Drop for Guard {
 /// `thread` must be the calling thread's own, and stay alive until it has the baton.
 pub unsafe fn acquire(thread: *mut Thread) {
     // SAFETY: the caller's promise; these fields are atomics or constant while the thread waits.
-    let (tid, granted) = unsafe { ((*thread).tid, &(*thread).granted) };
+    let granted = unsafe { &(*thread).granted };
     {
         let _guard = Guard::lock();
-        if HOLDER.load(Ordering::Relaxed) == 0 {
-            HOLDER.store(tid, Ordering::Relaxed);
+        if HOLDER.load(Ordering::Relaxed).is_null() {
+            HOLDER.store(thread, Ordering::Relaxed);
             return;
         }
         granted.store(0, Ordering::Relaxed);
@@ -89,8 +89,14 @@ fn enqueue(thread: *mut Thread) {
 fn kick_holder() {
     let _guard = Guard::lock();
     let holder = HOLDER.load(Ordering::Relaxed);
-    // SAFETY: sends a signal to a thread of our own; touches no memory.
-    unsafe { syscall!(libc::SYS_tgkill, sys::getpid(), holder, KICK) };
+    if holder.is_null() {
+        return;
+    }
+    // SAFETY: under the lock the holder cannot let go, so it is alive; a signal touches no memory.
+    unsafe {
+        (*holder).kicks.fetch_add(1, Ordering::Relaxed);
+        syscall!(libc::SYS_tgkill, sys::getpid(), (*holder).tid, KICK);
+    }
 }
 
 /// Gives the baton to the first who waits, or puts it down.
@@ -99,16 +105,16 @@ pub fn release() {
         let _guard = Guard::lock();
         let first = FIRST.load(Ordering::Relaxed);
         if first.is_null() {
-            HOLDER.store(0, Ordering::Relaxed);
+            HOLDER.store(null_mut(), Ordering::Relaxed);
             return;
         }
         // SAFETY: under the lock; a queued thread stays alive because it waits.
-        let (next, tid) = unsafe { ((*first).next_in_queue.load(Ordering::Relaxed), (*first).tid) };
+        let next = unsafe { (*first).next_in_queue.load(Ordering::Relaxed) };
         FIRST.store(next, Ordering::Relaxed);
         if next.is_null() {
             LAST.store(null_mut(), Ordering::Relaxed);
         }
-        HOLDER.store(tid, Ordering::Relaxed);
+        HOLDER.store(first, Ordering::Relaxed);
         WAITING.fetch_sub(1, Ordering::Relaxed);
         // SAFETY: as above; the word itself is what wakes it.
         let granted = unsafe { &(*first).granted };
@@ -126,9 +132,9 @@ pub fn wanted() -> bool {
 }
 
 /// In the child of a fork: the calling thread is alone and holds the baton.
-pub fn after_fork(tid: i32) {
+pub fn after_fork(thread: *mut Thread) {
     LOCK.store(false, Ordering::Relaxed);
-    HOLDER.store(tid, Ordering::Relaxed);
+    HOLDER.store(thread, Ordering::Relaxed);
     FIRST.store(null_mut(), Ordering::Relaxed);
     LAST.store(null_mut(), Ordering::Relaxed);
     WAITING.store(0, Ordering::Relaxed);

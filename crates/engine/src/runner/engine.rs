@@ -15,7 +15,7 @@ use super::{baton, emulate, guest, report, signal};
 use crate::config::{Config, Observe};
 use crate::report::Message;
 use iced_x86::{Decoder, DecoderOptions};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -37,8 +37,11 @@ pub struct Engine {
     pub executable: PathBuf,
     /// What it was started with.
     pub arguments: Arguments,
-    /// Pages that are write-protected because code on them has been translated.
-    pub guarded: BTreeSet<u64>,
+    /// Pages that are write-protected because code has been translated, and where that code is:
+    /// on the same page, or on one that shows the same bytes.
+    pub guarded: BTreeMap<u64, u64>,
+    /// An instruction to run by itself, without guarding the page it is on.
+    pub alone: Option<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
     /// Stack blocks handed out so far.
@@ -86,7 +89,8 @@ impl Engine {
             actions: Actions::inherited(),
             executable,
             arguments,
-            guarded: BTreeSet::new(),
+            guarded: BTreeMap::new(),
+            alone: None,
             threads: Vec::new(),
             blocks: 1,
             weave,
@@ -95,13 +99,16 @@ impl Engine {
 
     /// The translation of the code at `pc`, made now if need be.
     fn translation(&mut self, pc: u64) -> Result<Id, SignalInfo> {
-        if let Some(id) = self.cache.find(pc) {
+        let alone = self.alone == Some(pc);
+        if !alone && let Some(id) = self.cache.find(pc) {
             return Ok(id);
         }
-        let limit = self.config.superblock_limit;
+        let limit = if alone { 1 } else { self.config.superblock_limit };
         let superblock = superblock::decode(&self.memory, pc, limit)
             .map_err(|superblock::NotExecutable(at)| self.fetch_fault(at))?;
-        self.guard_code(&superblock);
+        if !alone {
+            self.guard_code(&superblock);
+        }
         Ok(self.cache.add(&superblock, self.weave))
     }
 
@@ -125,21 +132,33 @@ impl Engine {
                     .memory
                     .find(page)
                     .is_some_and(|(_, mapping)| mapping.protection & libc::PROT_WRITE != 0);
-                if writable && self.guarded.insert(page) {
-                    let protection = libc::PROT_READ | libc::PROT_EXEC;
-                    // SAFETY: a page of the guest's, made less accessible than it asked for.
-                    unsafe { syscall!(libc::SYS_mprotect, page, 4096, protection) };
+                if writable {
+                    self.guard(page, page);
+                }
+                if !self.cache.has_page(page) {
+                    for alias in self.memory.writable_aliases(page) {
+                        self.guard(alias, page);
+                    }
                 }
             }
         }
     }
 
+    fn guard(&mut self, page: u64, code: u64) {
+        if self.guarded.insert(page, code).is_none() {
+            let protection = libc::PROT_READ | libc::PROT_EXEC;
+            // SAFETY: a page of the guest's, made less accessible than it asked for.
+            unsafe { syscall!(libc::SYS_mprotect, page, 4096, protection) };
+        }
+    }
+
     /// Undoes [`Self::guard_code`] for a range. Whether anything was guarded.
     pub fn unguard(&mut self, start: u64, end: u64) -> bool {
-        let pages: Vec<u64> = self.guarded.range(start & !0xfff..end).copied().collect();
-        for page in &pages {
+        let pages: Vec<(u64, u64)> =
+            self.guarded.range(start & !0xfff..end).map(|(page, code)| (*page, *code)).collect();
+        for (page, code) in &pages {
             self.guarded.remove(page);
-            self.cache.drop_range(*page, *page + 4096);
+            self.cache.drop_range(*code, *code + 4096);
             if let Some((_, mapping)) = self.memory.find(*page) {
                 let protection = mapping.protection;
                 // SAFETY: restores what the guest asked for.
@@ -156,7 +175,8 @@ impl Engine {
 
     /// Forgets translations of code that is about to change or go away.
     pub fn code_changes(&mut self, start: u64, end: u64) {
-        let pages: Vec<u64> = self.guarded.range(start & !0xfff..end).copied().collect();
+        let pages: Vec<u64> =
+            self.guarded.range(start & !0xfff..end).map(|(page, _)| *page).collect();
         for page in pages {
             self.guarded.remove(&page);
         }
@@ -177,6 +197,7 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
+    syscalls::files::keep_spare();
     run(thread as u64)
 }
 
@@ -235,11 +256,16 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         attend(thread);
         came_by = CameBy::Elsewhere;
     }
+    if cpu().registers.pc & !0xc00 == VSYSCALL_PAGE {
+        vsyscall();
+        return CameBy::Elsewhere;
+    }
     let engine = engine();
     let flushes = engine.cache.flushes;
     let id = match engine.translation(cpu().registers.pc) {
         Ok(id) => id,
         Err(info) => {
+            cpu().registers.flags |= RESUME_FLAG;
             fault(thread, info);
             return CameBy::Elsewhere;
         }
@@ -252,7 +278,34 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
+    if let Some(pc) = engine.alone.take() {
+        left_cache(thread);
+        engine.cache.drop_range(pc, pc + 16);
+        return CameBy::Elsewhere;
+    }
     left_cache(thread)
+}
+
+/// Set in the flags that a fault saves.
+const RESUME_FLAG: u64 = 0x1_0000;
+
+const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000;
+
+/// The three functions that old programs call at fixed addresses.
+fn vsyscall() {
+    let registers = &mut cpu().registers;
+    let number = match registers.pc & 0xc00 {
+        0 => libc::SYS_gettimeofday,
+        0x400 => libc::SYS_time,
+        _ => libc::SYS_getcpu,
+    };
+    let [first, second] = [registers.general[7], registers.general[6]];
+    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
+    registers.general[0] = unsafe { syscall!(number, first, second, 0) } as u64;
+    if let Some(back) = guest::read_u64(registers.general[4]) {
+        registers.pc = back;
+        registers.general[4] += 8;
+    }
 }
 
 /// Translated code has come back: find out why.
@@ -327,7 +380,8 @@ fn attend(thread: &mut Thread) {
 /// Brings a signal to the guest.
 pub fn deliver(thread: &mut Thread, info: SignalInfo) {
     let signal = info.number();
-    if thread.mask.has(signal) {
+    let suspended = std::mem::replace(&mut thread.suspended, false);
+    if thread.mask.has(signal) && !suspended {
         signal::send_back(&info, sys::getpid(), thread.tid);
         signal::apply(thread.mask);
         return;
@@ -338,7 +392,7 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
         if action.handler == signal::IGNORE {
             return;
         }
-        die_of(&info);
+        die_of(thread, &info);
     }
     enter_handler(thread, &action, &info);
 }
@@ -349,7 +403,7 @@ fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
             && frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok();
     if !pushed {
         let fault = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (14, 6));
-        die_of(&fault);
+        die_of(thread, &fault);
     }
     let signal = info.number();
     if !action.has(libc::SA_NODEFER) {
@@ -368,13 +422,23 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
     if is_guarded_write(&info) {
         let page = info.address() & !0xfff;
         engine().unguard(page, page + 4096);
-        // A wide write may touch the next page as well; it will fault again.
+        // A wide write may touch the next page as well; it will fault again. If the writing
+        // instruction is itself on the page, it must run before the page is guarded again.
+        engine().alone = Some(cpu().registers.pc);
         return;
+    }
+    let mut info = info;
+    if info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) {
+        // The processor reports these behind the instruction.
+        cpu().registers.pc = decode_one(cpu().registers.pc).next_ip();
+        if info.trap.0 == 1 {
+            info.set_address(cpu().registers.pc);
+        }
     }
     let signal = info.number();
     let action = *engine().actions.get(signal);
     if !action.is_handler() || thread.mask.has(signal) {
-        die_of(&info);
+        die_of(thread, &info);
     }
     enter_handler(thread, &action, &info);
 }
@@ -383,14 +447,17 @@ fn is_guarded_write(info: &SignalInfo) -> bool {
     info.number() == libc::SIGSEGV
         && info.trap.0 == 14
         && info.trap.1 & 2 != 0
-        && engine().guarded.contains(&(info.address() & !0xfff))
+        && engine().guarded.contains_key(&(info.address() & !0xfff))
 }
 
 /// The guest dies of a signal, and so does this process.
-fn die_of(info: &SignalInfo) -> ! {
+fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     let signal = info.number();
     if is_fault(signal) || signal == libc::SIGABRT {
         report::crash(info, &cpu().registers, &engine().memory);
+    }
+    if thread.foreign {
+        drop_baton(thread);
     }
     let action = Action::default();
     let mask = Mask(1 << (signal - 1));
@@ -428,6 +495,9 @@ fn system_call(thread: &mut Thread, next: u64) {
         // A signal came first: the call is made again when its handler has returned.
         cpu().registers.pc = next - 2;
         return;
+    }
+    if answer != -i64::from(libc::EINTR) {
+        thread.suspended = false;
     }
     syscalls::after(engine(), number, arguments, answer);
     cpu().registers.general[0] = answer as u64;

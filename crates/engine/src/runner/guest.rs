@@ -52,35 +52,38 @@ pub fn read_u32(address: u64) -> Option<u32> {
     Checked.read(address, &mut bytes).then(|| u32::from_le_bytes(bytes))
 }
 
-/// Reads a C string of at most a path's length.
-pub fn read_string(address: u64) -> Option<Vec<u8>> {
+/// The longest string that `execve` takes.
+const LONGEST: usize = 128 << 10;
+
+/// Reads a C string; an error number if it cannot be read or is too long.
+pub fn read_string(address: u64) -> Result<Vec<u8>, i32> {
     let mut text = Vec::new();
     let mut at = address;
-    while text.len() < libc::PATH_MAX as usize * 32 {
+    while text.len() <= LONGEST {
         let step = (4096 - at % 4096) as usize;
         let mut bytes = vec![0; step];
         if !Checked.read(at, &mut bytes) {
-            return None;
+            return Err(libc::EFAULT);
         }
         if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
             text.extend_from_slice(&bytes[..end]);
-            return Some(text);
+            return if text.len() < LONGEST { Ok(text) } else { Err(libc::E2BIG) };
         }
         text.extend_from_slice(&bytes);
         at += step as u64;
     }
-    None
+    Err(libc::E2BIG)
 }
 
 /// Reads an array of strings that a null pointer ends.
-pub fn read_strings(mut address: u64) -> Option<Vec<Vec<u8>>> {
+pub fn read_strings(mut address: u64) -> Result<Vec<Vec<u8>>, i32> {
     let mut all = Vec::new();
     if address == 0 {
-        return Some(all);
+        return Ok(all);
     }
     loop {
-        match read_u64(address)? {
-            0 => return Some(all),
+        match read_u64(address).ok_or(libc::EFAULT)? {
+            0 => return Ok(all),
             text => all.push(read_string(text)?),
         }
         address += 8;

@@ -122,7 +122,8 @@ fn map_segment(
         }
         .map_err(LoadError::Kernel)?;
         let file = Some(name.clone());
-        let mapping = Mapping { protection: segment.protection, shared: false, file, offset };
+        let mapping =
+            Mapping { protection: segment.protection, file, offset, ..Mapping::default() };
         memory.insert(start..mapped_end, mapping);
         if writable && segment.memory_size > segment.file_size {
             // SAFETY: the rest of the last page of a private writable mapping.
@@ -147,10 +148,7 @@ fn map_zeros(
     // SAFETY: the caller checked that the range is free.
     unsafe { sys::map_fixed(start, length, protection, flags, -1, 0) }
         .map_err(LoadError::Kernel)?;
-    memory.insert(
-        start..start + length,
-        Mapping { protection, shared: false, file: None, offset: 0 },
-    );
+    memory.insert(start..start + length, Mapping { protection, ..Mapping::default() });
     Ok(())
 }
 
@@ -162,11 +160,11 @@ fn hidden(kind: u64) -> bool {
 }
 
 /// Writes the initial stack at the top of the main thread's stack; the stack pointer to start
-/// with.
+/// with. The auxiliary vector in `given` becomes the guest's.
 ///
 /// # Safety
 /// The stack mapping must be the process's own main stack, with nothing on it still in use.
-pub unsafe fn build_stack(top: u64, given: &Arguments, loaded: &Loaded) -> u64 {
+pub unsafe fn build_stack(top: u64, given: &mut Arguments, loaded: &Loaded) -> u64 {
     let mut writer = StackWriter { pointer: top - 8 };
     let path = writer.string(&given.path);
     let environment: Vec<u64> =
@@ -198,6 +196,7 @@ pub unsafe fn build_stack(top: u64, given: &Arguments, loaded: &Loaded) -> u64 {
         auxiliary.push((*kind, value));
     }
     auxiliary.push((0, 0));
+    given.auxiliary.clone_from(&auxiliary);
 
     let words = 1 + arguments.len() + 1 + environment.len() + 1 + 2 * auxiliary.len();
     let start = (writer.pointer - 8 * words as u64) & !15;

@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::rc::Rc;
 
 /// What is mapped somewhere.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mapping {
     /// `PROT_*` bits as the guest set them.
     pub protection: i32,
@@ -21,6 +21,8 @@ pub struct Mapping {
     pub file: Option<Rc<str>>,
     /// Offset in the file of the first byte.
     pub offset: u64,
+    /// Device and inode, where other mappings of the same file share its contents.
+    pub identity: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Debug)]
@@ -161,6 +163,25 @@ impl Memory {
         self.place_below(length, layout::MAPPINGS_TOP, layout::MAPPINGS_BOTTOM)
     }
 
+    /// Other pages that show, and let the guest write, the same bytes as the page at `address`.
+    pub fn writable_aliases(&self, address: u64) -> Vec<u64> {
+        let Some((range, code)) = self.find(address) else { return Vec::new() };
+        if code.identity.is_none() {
+            return Vec::new();
+        }
+        let page = address & !(PAGE - 1);
+        let offset = code.offset + (page - range.start);
+        self.iter()
+            .filter(|(_, other)| {
+                other.identity == code.identity && other.protection & libc::PROT_WRITE != 0
+            })
+            .filter_map(|(other, mapping)| {
+                let alias = other.start.checked_add(offset.checked_sub(mapping.offset)?)?;
+                (other.contains(&alias) && alias != page).then_some(alias)
+            })
+            .collect()
+    }
+
     /// Whether any mapping in the range can be executed.
     pub fn has_code(&self, range: Range<u64>) -> bool {
         self.inside(range).iter().any(|(_, mapping)| mapping.protection & libc::PROT_EXEC != 0)
@@ -185,6 +206,7 @@ fn overlap(left: &Range<u64>, right: &Range<u64>) -> bool {
 fn continues(below: &Mapping, distance: u64, above: &Mapping) -> bool {
     below.protection == above.protection
         && below.shared == above.shared
+        && below.identity == above.identity
         && below.file == above.file
         && (below.file.is_none() || below.offset + distance == above.offset)
 }
@@ -210,7 +232,7 @@ mod tests {
     use super::*;
 
     fn mapping(protection: i32) -> Mapping {
-        Mapping { protection, shared: false, file: None, offset: 0 }
+        Mapping { protection, ..Mapping::default() }
     }
 
     fn ranges(memory: &Memory) -> Vec<(u64, u64, i32)> {

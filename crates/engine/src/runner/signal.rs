@@ -133,6 +133,7 @@ impl Action {
 }
 
 /// What the guest wants done about each signal.
+#[derive(Clone)]
 pub struct Actions([Action; MAX + 1]);
 
 impl Actions {

@@ -152,7 +152,7 @@ extern "C" fn main(start: u64) -> ! {
         load::load(&program, &mut memory).unwrap_or_else(|error| cannot_load(&path, error));
     name_process(&path);
     // SAFETY: this code runs on the block; the main stack is free.
-    let stack = unsafe { load::build_stack(layout::USER_END, &arguments, &loaded) };
+    let stack = unsafe { load::build_stack(layout::USER_END, &mut arguments, &loaded) };
     if program.image.executable_stack {
         memory.protect(layout::MAPPINGS_TOP..layout::USER_END, 7);
     }
@@ -235,7 +235,7 @@ fn reserve_stack(memory: &mut Memory) {
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     memory.insert(
         layout::USER_END - size..layout::USER_END,
-        Mapping { protection, shared: false, file: None, offset: 0 },
+        Mapping { protection, ..Mapping::default() },
     );
 }
 

@@ -6,7 +6,7 @@
 //! * [`signals`]: dispositions, masks, frames;
 //! * [`files`]: what would show the runner instead of the guest.
 
-mod files;
+pub mod files;
 mod memory;
 mod process;
 mod signals;
@@ -61,15 +61,17 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_sigaltstack => signals::stack(thread, a),
 
         libc::SYS_clone => process::clone(engine, thread, a),
-        libc::SYS_fork => process::fork(thread, libc::SIGCHLD as u64, [0; 6]),
+        libc::SYS_fork => process::fork(engine, thread, libc::SIGCHLD as u64, [0; 6]),
         libc::SYS_vfork => {
-            process::fork(thread, (libc::SIGCHLD | libc::CLONE_VFORK) as u64, [0; 6])
+            let flags = libc::SIGCHLD | libc::CLONE_VFORK | libc::CLONE_VM;
+            process::fork(engine, thread, flags as u64, [0; 6])
         }
         libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
         libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
         libc::SYS_execveat => {
             process::execve(engine, thread, a[0] as i32, a[1], a[2], a[3], a[4] as i32)
         }
+        libc::SYS_exit_group => process::exit_group(thread, a),
         libc::SYS_exit => process::exit_thread(engine, thread, a),
         libc::SYS_arch_prctl => process::arch_prctl(a),
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
@@ -85,6 +87,14 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_openat => files::open(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlink => files::readlink(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlinkat => files::readlink(engine, a[1], a[2], a[3], pass),
+        libc::SYS_rt_sigsuspend
+        | libc::SYS_ppoll
+        | libc::SYS_pselect6
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2 => {
+            thread.suspended = true;
+            pass
+        }
         _ => pass,
     }
 }

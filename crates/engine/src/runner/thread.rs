@@ -60,6 +60,12 @@ pub struct Thread {
     pub fault: Option<SignalInfo>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
+    /// How often waiters have asked for the baton by a signal that has not come yet.
+    pub kicks: AtomicU32,
+    /// In a system call with a mask of its own: a signal that comes is not blocked.
+    pub suspended: bool,
+    /// Belongs to a child process that shares the guest's memory.
+    pub foreign: bool,
     /// Futex word that says the baton is ours.
     pub granted: AtomicU32,
     /// Next in the queue for the baton.
@@ -82,6 +88,9 @@ impl Thread {
             inbox: None,
             fault: None,
             preempt: false,
+            kicks: AtomicU32::new(0),
+            suspended: false,
+            foreign: false,
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })

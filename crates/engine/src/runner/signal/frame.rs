@@ -81,12 +81,18 @@ pub fn push(
     registers.pc = action.handler;
     registers.flags &= !CLEARED_FLAGS;
     *thread.vector = VectorState::initial();
+    if thread.signal_stack.1 & SS_AUTODISARM != 0 {
+        thread.signal_stack = (0, libc::SS_DISABLE, 0);
+    }
     Ok(())
 }
 
+/// The alternate stack is forgotten while a handler runs on it.
+pub const SS_AUTODISARM: i32 = 1 << 31;
+
 fn on_signal_stack(thread: &Thread, stack: u64) -> bool {
     let (base, flags, size) = thread.signal_stack;
-    flags & libc::SS_DISABLE == 0 && stack > base && stack - base <= size
+    flags & (libc::SS_DISABLE | SS_AUTODISARM) == 0 && stack > base && stack - base <= size
 }
 
 /// The state of `sigaltstack` that the guest sees.

@@ -14,6 +14,7 @@ use crate::runner::stack;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::translate::lower::EXIT_FAULT;
 use std::arch::global_asm;
+use std::sync::atomic::Ordering;
 
 /// The kernel's `struct ucontext`, as far as it is used.
 #[repr(C)]
@@ -81,11 +82,10 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
     // SAFETY: the kernel passes valid pointers, and the handler runs on the thread's own block.
     let (info, context, thread) = unsafe { (&*info, &mut *context, &mut *stack::owner()) };
     let info = SignalInfo { raw: *info, trap: (context.trap, context.error), cr2: context.cr2 };
-    let raised_here = is_fault(signal) && info.code() > 0 && info.code() != libc::SI_KERNEL
-        || is_fault(signal) && info.code() == libc::SI_KERNEL;
+    let raised_here = is_fault(signal) && info.code() > 0;
     if raised_here {
         fault(info, context, thread);
-    } else if signal == KICK {
+    } else if signal == KICK && take_kick(thread) {
         thread.preempt = true;
         redo_interrupted_call(context);
         interrupt(context, thread);
@@ -94,6 +94,12 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
         context.mask = Mask(u64::MAX).blockable().0;
         interrupt(context, thread);
     }
+}
+
+/// Whether the signal is a waiter's, not the guest's own.
+fn take_kick(thread: &Thread) -> bool {
+    let one_less = |kicks: u32| kicks.checked_sub(1);
+    thread.kicks.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less).is_ok()
 }
 
 /// Makes sure that the dispatcher looks at the thread soon.
@@ -205,11 +211,10 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         return;
     }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
-    // The kernel reports INT3 and INT1 behind the instruction; so does the guest's pc.
     let mut registers = guest_registers(context, &located);
     let mut info = info;
     registers.flags &= !TRAP_FLAG;
-    if matches!(info.number(), libc::SIGILL | libc::SIGFPE) || info.number() == libc::SIGTRAP {
+    if info.address() == pc {
         info.set_address(registers.pc);
     }
     thread.fault = Some(info);

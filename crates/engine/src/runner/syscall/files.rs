@@ -10,8 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// `close`, `dup2`, `dup3`, `close_range`: descriptors of the engine do not exist for the guest.
 pub fn descriptor_call(number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
-    let ours =
-        |descriptor: u64| descriptor as u32 as i32 >= layout::DESCRIPTORS && is_ours(descriptor);
+    let ours = is_ours;
     match number as i64 {
         libc::SYS_close if ours(a[0]) => Outcome::error(libc::EBADF),
         libc::SYS_dup2 | libc::SYS_dup3 if ours(a[0]) || ours(a[1]) => Outcome::error(libc::EBADF),
@@ -20,13 +19,33 @@ pub fn descriptor_call(number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
     }
 }
 
-/// Whether a high descriptor is the engine's: it keeps a list by number.
+/// The engine's own descriptors are a short run of numbers.
 fn is_ours(descriptor: u64) -> bool {
-    let config = &crate::runner::engine::engine().config;
-    let descriptor = descriptor as i32;
-    descriptor == config.channel
-        || descriptor == config.lifeline
-        || descriptor > config.lifeline && descriptor < layout::DESCRIPTORS + 8
+    (layout::DESCRIPTORS..layout::DESCRIPTORS + OWN).contains(&(descriptor as i32))
+}
+
+/// How many numbers from [`layout::DESCRIPTORS`] on are the engine's.
+const OWN: i32 = 8;
+const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
+
+/// Holds all of the engine's numbers, so that the guest is never given one of them; the last can
+/// be had when the guest has used up all others.
+pub fn keep_spare() {
+    let lifeline = crate::runner::engine::engine().config.lifeline;
+    for number in layout::DESCRIPTORS..layout::DESCRIPTORS + OWN {
+        // SAFETY: copies a descriptor of ours to a free number of ours.
+        unsafe {
+            if syscall!(libc::SYS_fcntl, number, libc::F_GETFD) < 0 {
+                syscall!(libc::SYS_dup3, lifeline, number, libc::O_CLOEXEC);
+            }
+        }
+    }
+}
+
+/// Lets go of it.
+pub fn give_up_spare() {
+    // SAFETY: a descriptor of ours.
+    unsafe { syscall!(libc::SYS_close, SPARE) };
 }
 
 fn close_range(a: [u64; 6]) -> Outcome {
@@ -34,7 +53,7 @@ fn close_range(a: [u64; 6]) -> Outcome {
     if first > last {
         return Outcome::error(libc::EINVAL);
     }
-    let (low, high) = (layout::DESCRIPTORS as u32, layout::DESCRIPTORS as u32 + 8);
+    let (low, high) = (layout::DESCRIPTORS as u32, (layout::DESCRIPTORS + OWN) as u32);
     let mut answer = 0;
     if first < low {
         // SAFETY: descriptors of the guest's.
@@ -68,7 +87,7 @@ pub fn open(engine: &mut Engine, directory: u64, path: u64, flags: u64, pass: Ou
     if !Checked.read(path, &mut start) || &start != b"/proc/" {
         return pass;
     }
-    let Some(path) = guest::read_string(path) else { return pass };
+    let Ok(path) = guest::read_string(path) else { return pass };
     match own_proc_file(&path) {
         Some(b"exe") => {
             let own = [engine.executable.as_os_str().as_bytes(), b"\0"].concat();
@@ -114,8 +133,14 @@ fn maps(engine: &Engine) -> Vec<u8> {
         if layout::belongs_to_engine(&(start..end)) {
             continue;
         }
-        if start == heap {
-            out.extend_from_slice(format!("{:<73}[heap]\n", text.trim_end()).as_bytes());
+        if (start..end).contains(&heap) {
+            // The kernel may have joined it to the executable's zeroed data below.
+            let (_, rest) = text.trim_end().split_once(' ').unwrap_or_default();
+            if start < heap {
+                out.extend_from_slice(format!("{start:08x}-{heap:08x} {rest}\n").as_bytes());
+            }
+            let line = format!("{heap:08x}-{end:08x} {rest}");
+            out.extend_from_slice(format!("{line:<73}[heap]\n").as_bytes());
         } else {
             out.extend_from_slice(line);
         }
@@ -125,20 +150,20 @@ fn maps(engine: &Engine) -> Vec<u8> {
 
 /// What the kernel shows of the runner's own start, as the guest's.
 fn stack_part(engine: &Engine, path: &[u8]) -> Option<Vec<u8>> {
-    if !path.ends_with(b"cmdline") {
-        return None;
+    let texts = |all: &[Vec<u8>]| all.iter().flat_map(|text| [text, &b"\0"[..]].concat()).collect();
+    if path.ends_with(b"cmdline") {
+        Some(texts(&engine.arguments.arguments))
+    } else if path.ends_with(b"environ") {
+        Some(texts(&engine.arguments.environment))
+    } else {
+        let words = engine.arguments.auxiliary.iter().flat_map(|(kind, value)| [*kind, *value]);
+        Some(words.flat_map(u64::to_le_bytes).collect())
     }
-    let mut out = Vec::new();
-    for argument in &engine.arguments.arguments {
-        out.extend_from_slice(argument);
-        out.push(0);
-    }
-    Some(out)
 }
 
 /// `readlink` and `readlinkat`.
 pub fn readlink(engine: &mut Engine, path: u64, buffer: u64, size: u64, pass: Outcome) -> Outcome {
-    let Some(path) = guest::read_string(path) else { return pass };
+    let Ok(path) = guest::read_string(path) else { return pass };
     if !is_own_executable(&path) {
         return pass;
     }

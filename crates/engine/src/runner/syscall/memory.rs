@@ -59,7 +59,9 @@ pub fn mmap(engine: &mut Engine, a: [u64; 6]) -> Outcome {
         let file = if anonymous { None } else { descriptor_path(descriptor) };
         let shared = flags & libc::MAP_SHARED != 0;
         let protection = protection as i32 & 7;
-        engine.memory.insert(place..place + length, Mapping { protection, shared, file, offset });
+        let identity = if shared && !anonymous { identity(descriptor) } else { None };
+        let mapping = Mapping { protection, shared, file, offset, identity };
+        engine.memory.insert(place..place + length, mapping);
     }
     Outcome::Answer(answer)
 }
@@ -93,6 +95,13 @@ fn choose(engine: &Engine, hint: u64, length: u64, flags: i32) -> Option<u64> {
 fn descriptor_path(descriptor: u64) -> Option<Rc<str>> {
     let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor as i32)).ok()?;
     Some(link.to_string_lossy().into())
+}
+
+/// What tells whether two mappings show the same file.
+fn identity(descriptor: u64) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(format!("/proc/self/fd/{}", descriptor as i32)).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 /// `munmap`.
@@ -151,7 +160,10 @@ pub fn mremap(engine: &mut Engine, a: [u64; 6]) -> Outcome {
     }
     let end = old + old_length;
     let grows = new_length > old_length;
-    if !grows || range.end == end && engine.memory.is_free(&(end..old + new_length)) {
+    let stays = flags & libc::MREMAP_DONTUNMAP == 0;
+    if stays && !grows
+        || stays && range.end == end && engine.memory.is_free(&(end..old + new_length))
+    {
         // SAFETY: the range is the guest's; it shrinks, or grows where nothing is.
         let answer = unsafe { syscall!(libc::SYS_mremap, old, old_length, new_length, 0) };
         if answer == old as i64 {
@@ -206,7 +218,7 @@ pub fn brk(engine: &mut Engine, a: [u64; 6]) -> Outcome {
         if answer != old as i64 {
             return Outcome::Answer(heap.end as i64);
         }
-        let mapping = Mapping { protection, shared: false, file: None, offset: 0 };
+        let mapping = Mapping { protection, ..Mapping::default() };
         engine.memory.insert(old..new, mapping);
     } else if new < old {
         engine.code_changes(new, old);
@@ -239,7 +251,7 @@ pub fn shmat(engine: &mut Engine, a: [u64; 6]) -> Outcome {
     if answer == place as i64 {
         let write = if a[2] & SHM_RDONLY == 0 { libc::PROT_WRITE } else { 0 };
         let mapping =
-            Mapping { protection: libc::PROT_READ | write, shared: true, file: None, offset: 0 };
+            Mapping { protection: libc::PROT_READ | write, shared: true, ..Mapping::default() };
         engine.memory.insert(place..place + length, mapping);
     }
     Outcome::Answer(answer)

@@ -1,6 +1,7 @@
 //! Threads, children, `execve` and the end.
 
 use super::Outcome;
+use super::files;
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
@@ -46,7 +47,7 @@ pub fn clone(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
     if flags & libc::CLONE_THREAD as u64 != 0 {
         return new_thread(engine, thread, a);
     }
-    fork(thread, flags, a)
+    fork(engine, thread, flags, a)
 }
 
 fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome {
@@ -56,18 +57,7 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
         return Outcome::error(libc::EINVAL);
     }
     let Some(block) = free_block(engine) else { return Outcome::error(libc::EAGAIN) };
-    let mut registers = cpu().registers;
-    registers.general[0] = 0;
-    if stack != 0 {
-        registers.general[4] = stack;
-    }
-    if flags & libc::CLONE_SETTLS as u64 != 0 {
-        registers.fs = tls;
-    }
-    let mut thread = Thread::new(block, registers);
-    thread.mask = parent.mask;
-    *thread.vector = (*parent.vector).clone();
-    let thread = Box::into_raw(thread);
+    let thread = Box::into_raw(child_of(parent, block, flags, stack, tls));
     block.set_owner(thread);
     let kept = flags & !(libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64;
     // No signal may come to the new thread before it has a stack for the handler.
@@ -87,6 +77,23 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
         guest::Checked.write(parent_tid, &(tid as i32).to_le_bytes());
     }
     Outcome::Answer(tid)
+}
+
+/// A copy of a thread that goes on with another stack and thread pointer.
+fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64) -> Box<Thread> {
+    let mut registers = cpu().registers;
+    registers.general[0] = 0;
+    if stack != 0 {
+        registers.general[4] = stack;
+    }
+    if flags & libc::CLONE_SETTLS as u64 != 0 {
+        registers.fs = tls;
+    }
+    let mut thread = Thread::new(block, registers);
+    thread.mask = parent.mask;
+    thread.foreign = parent.foreign;
+    *thread.vector = (*parent.vector).clone();
+    thread
 }
 
 /// A stack block that nobody uses: one of a thread that has ended, or a new one.
@@ -123,11 +130,13 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     }
 }
 
-/// A child process. It gets its own copy of everything, also where the guest asked to share
-/// memory until it executes another program.
-pub fn fork(thread: &mut Thread, flags: u64, a: [u64; 6]) -> Outcome {
+/// A child process.
+pub fn fork(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 6]) -> Outcome {
+    if flags & libc::CLONE_VM as u64 != 0 {
+        return sharing_child(engine, thread, flags, a);
+    }
     let [_, stack, parent_tid, child_tid, tls, _] = a;
-    let kept = flags & !(libc::CLONE_VM | libc::CLONE_SETTLS | libc::CLONE_SIGHAND) as u64;
+    let kept = flags & !(libc::CLONE_SETTLS as u64);
     signal::apply(signal::Mask(u64::MAX));
     // SAFETY: without CLONE_VM the child has its own copy of this stack.
     let pid = unsafe { syscall!(libc::SYS_clone, kept, 0, parent_tid, child_tid, 0) };
@@ -144,11 +153,55 @@ pub fn fork(thread: &mut Thread, flags: u64, a: [u64; 6]) -> Outcome {
     Outcome::Answer(pid)
 }
 
+/// A child process that shares the guest's memory, and so the engine and its baton: to us it is a
+/// thread with another process number. With CLONE_VFORK the kernel holds the parent until the
+/// child has ended or executed another program.
+fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 6]) -> Outcome {
+    let [_, stack, parent_tid, child_tid, tls, _] = a;
+    let Some(block) = free_block(engine) else { return Outcome::error(libc::EAGAIN) };
+    let child = Box::into_raw(child_of(thread, block, flags, stack, tls));
+    block.set_owner(child);
+    // SAFETY: just made.
+    unsafe { (*child).foreign = true };
+    let actions = engine.actions.clone();
+    let kept = flags & !((libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64);
+    signal::apply(signal::Mask(u64::MAX));
+    engine::drop_baton(thread);
+    // SAFETY: the block is free and `run` takes a thread; nothing of the engine is borrowed.
+    let pid = unsafe { clone_on(block, kept, engine::run, child as u64, child_tid) };
+    // SAFETY: our own thread.
+    unsafe { engine::take_baton(thread) };
+    let engine = engine::engine();
+    if flags & libc::CLONE_VFORK as u64 != 0 {
+        engine.actions = actions;
+    }
+    // The block can be used again when no such thread is left.
+    // SAFETY: the child's kernel thread does not look at its number any more, or never ran.
+    unsafe { (*child).tid = -(pid.max(1) as i32) };
+    engine.threads.push(child);
+    signal::apply(thread.mask);
+    if pid > 0 && flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
+        use crate::runner::signal::frame::GuestMemory;
+        guest::Checked.write(parent_tid, &(pid as i32).to_le_bytes());
+    }
+    Outcome::Answer(pid)
+}
+
+/// `exit_group`: the whole process ends. One that shares memory leaves the baton behind.
+pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
+    if thread.foreign {
+        signal::apply(signal::Mask(u64::MAX));
+        engine::drop_baton(thread);
+    }
+    sys::exit_group(a[0] as i32)
+}
+
 /// In a new child: the calling thread is the only one.
 pub fn after_fork_in_child(thread: &mut Thread) {
     arena::after_fork();
     thread.tid = sys::gettid();
-    baton::after_fork(thread.tid);
+    baton::after_fork(thread);
+    thread.foreign = false;
     let engine = engine::engine();
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
@@ -165,12 +218,16 @@ pub fn execve(
     environment: u64,
     flags: i32,
 ) -> Outcome {
-    let (Some(path), Some(arguments), Some(mut environment)) = (
-        guest::read_string(path),
-        guest::read_strings(arguments),
-        guest::read_strings(environment),
-    ) else {
-        return Outcome::error(libc::EFAULT);
+    let given = (|| {
+        Ok((
+            guest::read_string(path)?,
+            guest::read_strings(arguments)?,
+            guest::read_strings(environment)?,
+        ))
+    })();
+    let (path, arguments, mut environment) = match given {
+        Ok(given) => given,
+        Err(error) => return Outcome::error(error),
     };
     let path = match full_path(engine, directory, path, flags) {
         Ok(path) => path,
@@ -192,6 +249,7 @@ pub fn execve(
     let outcome = execute(thread, b"/proc/self/exe", &arguments, &environment);
     // SAFETY: the descriptor is ours; the call failed.
     unsafe { syscall!(libc::SYS_close, descriptor) };
+    files::keep_spare();
     outcome
 }
 
@@ -200,9 +258,9 @@ fn full_path(engine: &Engine, directory: i32, path: Vec<u8>, flags: i32) -> Resu
         return Err(libc::ENOENT);
     }
     if path.is_empty() {
-        return Ok(format!("/proc/self/fd/{directory}").into_bytes());
+        return Ok(path_of_descriptor(directory));
     }
-    if super::files::is_own_executable(&path) {
+    if files::is_own_executable(&path) {
         return Ok(engine.executable.clone().into_os_string().into_vec());
     }
     if path[0] == b'/' || directory == libc::AT_FDCWD {
@@ -211,6 +269,22 @@ fn full_path(engine: &Engine, directory: i32, path: Vec<u8>, flags: i32) -> Resu
     let mut full = format!("/proc/self/fd/{directory}/").into_bytes();
     full.extend(path);
     Ok(full)
+}
+
+/// A path that still leads to an open file after `execve`, which may close the descriptor.
+fn path_of_descriptor(descriptor: i32) -> Vec<u8> {
+    let own = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+    let same = |path: &PathBuf| {
+        use std::os::unix::fs::MetadataExt;
+        let (Ok(one), Ok(other)) = (own.metadata(), path.metadata()) else { return false };
+        (one.dev(), one.ino()) == (other.dev(), other.ino())
+    };
+    if let Some(path) = std::fs::read_link(&own).ok().filter(same) {
+        return path.into_os_string().into_vec();
+    }
+    // SAFETY: copies a descriptor.
+    let high = unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_DUPFD, layout::DESCRIPTORS) };
+    format!("/proc/self/fd/{high}").into_bytes()
 }
 
 fn error_number(why: &Unusable) -> i32 {
@@ -233,6 +307,8 @@ fn error_number(why: &Unusable) -> i32 {
 /// The configuration of the next runner, in an anonymous file that survives `execve`.
 fn write_config(config: &Config) -> Option<i32> {
     let text = serde_json::to_vec(config).ok()?;
+    // The guest may have used up all descriptors: one is kept for this.
+    files::give_up_spare();
     // SAFETY: the kernel reads a terminated name.
     let low = unsafe { syscall!(libc::SYS_memfd_create, c"whydunit".as_ptr(), 0) };
     if low < 0 {
@@ -241,8 +317,12 @@ fn write_config(config: &Config) -> Option<i32> {
     // SAFETY: descriptor calls on a descriptor of ours.
     let high = unsafe {
         let high = syscall!(libc::SYS_fcntl, low, libc::F_DUPFD, layout::DESCRIPTORS);
-        syscall!(libc::SYS_close, low);
-        high
+        if high >= 0 {
+            syscall!(libc::SYS_close, low);
+            high
+        } else {
+            low
+        }
     };
     sys::write_all(high as i32, &text);
     Some(high as i32)
@@ -265,12 +345,19 @@ fn execute(
     let (arguments, environment) = (terminated(arguments), terminated(environment));
     let (arguments, environment) = (pointers(&arguments), pointers(&environment));
     let mask = thread.mask;
+    if thread.foreign {
+        engine::drop_baton(thread);
+    }
     // The next program inherits the guest's mask, faults and all.
     // SAFETY: the kernel only reads what it is given, all of which is alive.
     let answer = unsafe {
         syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8);
         syscall!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment.as_ptr())
     };
+    if thread.foreign {
+        // SAFETY: our own thread.
+        unsafe { engine::take_baton(thread) };
+    }
     signal::apply(thread.mask);
     Outcome::Answer(answer)
 }

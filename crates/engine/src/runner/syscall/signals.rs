@@ -4,7 +4,7 @@ use super::Outcome;
 use crate::runner::cpu::cpu;
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
-use crate::runner::signal::frame::{self, GuestMemory};
+use crate::runner::signal::frame::{self, GuestMemory, SS_AUTODISARM};
 use crate::runner::signal::{self, Action, MAX, Mask};
 use crate::runner::thread::Thread;
 
@@ -81,7 +81,6 @@ pub fn give_back(thread: &mut Thread) -> Outcome {
 
 /// `sigaltstack`.
 pub fn stack(thread: &mut Thread, a: [u64; 6]) -> Outcome {
-    const SS_AUTODISARM: i32 = 1 << 31;
     let [new, old, ..] = a;
     let pointer = cpu().registers.general[4];
     let flags = frame::signal_stack_flags(thread, pointer);

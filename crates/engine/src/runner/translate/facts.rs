@@ -2,8 +2,8 @@
 //! reads and writes, and how control leaves it.
 
 use iced_x86::{
-    Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
-    Register, RflagsBits,
+    Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
+    RflagsBits,
 };
 
 /// A set of general registers by hardware number.
@@ -11,9 +11,6 @@ use iced_x86::{
 pub struct Set(pub u16);
 
 impl Set {
-    /// Every general register.
-    pub const ALL: Self = Self(0xffff);
-
     /// The set with one more register.
     #[must_use]
     pub fn with(self, register: u8) -> Self {
@@ -23,18 +20,6 @@ impl Set {
     /// Whether the register is in the set.
     pub fn has(self, register: u8) -> bool {
         self.0 & 1 << register != 0
-    }
-
-    /// Members of either set.
-    #[must_use]
-    pub fn or(self, other: Self) -> Self {
-        Self(self.0 | other.0)
-    }
-
-    /// Members that are not in the other set.
-    #[must_use]
-    pub fn without(self, other: Self) -> Self {
-        Self(self.0 & !other.0)
     }
 }
 
@@ -89,10 +74,6 @@ pub enum Flow {
 /// Registers and flags of one instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
-    /// General registers whose old value matters.
-    pub reads: Set,
-    /// General registers that get a wholly new value whatever happens.
-    pub writes: Set,
     /// Every general register that the instruction mentions in any way.
     pub uses: Set,
     /// Flags read.
@@ -115,21 +96,13 @@ pub fn number(register: Register) -> Option<u8> {
 
 /// Collects the facts of an instruction.
 pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Facts {
-    let (mut reads, mut writes, mut uses) = (Set::default(), Set::default(), Set::default());
+    let mut uses = Set::default();
     for used in factory.info(instruction).used_registers() {
-        let Some(register) = number(used.register()) else { continue };
-        uses = uses.with(register);
-        let whole = used.register().is_gpr32() || used.register().is_gpr64();
-        match used.access() {
-            OpAccess::Read => reads = reads.with(register),
-            OpAccess::Write if whole => writes = writes.with(register),
-            OpAccess::None | OpAccess::NoMemAccess => {}
-            _ => reads = reads.with(register),
+        if let Some(register) = number(used.register()) {
+            uses = uses.with(register);
         }
     }
     Facts {
-        reads,
-        writes,
         uses,
         flags_read: instruction.rflags_read(),
         flags_written: instruction.rflags_modified(),

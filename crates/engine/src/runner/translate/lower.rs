@@ -418,13 +418,13 @@ impl Lower<'_> {
         }
         let scratch = loaded
             .filter(|register| matches!(*register, RAX | RCX | RDX | RBX | RSI | RDI))
-            .unwrap_or_else(|| free_low_register(guest.facts.uses, guest.live_registers));
+            .unwrap_or_else(|| free_low_register(guest.facts.uses));
         let rewritten = with_base(guest, scratch);
-        let dead = Some(scratch) == loaded || !guest.live_registers.has(scratch);
+        let overwritten = Some(scratch) == loaded;
         self.spill(scratch, SLOT_SCRATCH);
         self.emit.load_constant(scratch, address);
         self.emit.raw(&rewritten);
-        if dead {
+        if overwritten {
             self.spills = self.spills.without(scratch);
         } else {
             self.unspill(scratch, SLOT_SCRATCH);
@@ -564,16 +564,11 @@ fn whole_load(guest: &Guest) -> Option<u8> {
     if loads && whole { number(register) } else { None }
 }
 
-/// A register below r8 that the instruction does not use, a dead one if there is one.
-fn free_low_register(uses: Set, live: Set) -> u8 {
-    let candidates = [RAX, RSI, RDI, RDX, RCX, RBX];
-    let free = |register: &&u8| !uses.has(**register);
-    candidates
-        .iter()
-        .filter(free)
-        .find(|register| !live.has(**register))
-        .or_else(|| candidates.iter().find(free))
-        .copied()
+/// A register below r8 that the instruction does not use.
+fn free_low_register(uses: Set) -> u8 {
+    [RAX, RSI, RDI, RDX, RCX, RBX]
+        .into_iter()
+        .find(|register| !uses.has(*register))
         .expect("no instruction with a memory operand uses six registers more")
 }
 

@@ -5,7 +5,7 @@
 //! address that the call pushed. It ends where the target is not known, at the kernel, or when it
 //! is long enough.
 
-use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
+use super::facts::{self, ALL_FLAGS, Facts, Flow};
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
 
 /// Most instructions of one superblock.
@@ -42,8 +42,6 @@ pub struct Guest {
     pub facts: Facts,
     /// What it is here.
     pub role: Role,
-    /// Registers that may still be read once it has executed.
-    pub live_registers: Set,
     /// Flags that may still be read, or be seen by a signal handler, before it executes.
     pub live_flags: u32,
 }
@@ -130,14 +128,7 @@ impl<S: CodeSource> Builder<'_, S> {
             };
             let facts = facts::of(&instruction, &mut self.factory);
             let (role, next) = self.place(&instruction, &facts);
-            self.guests.push(Guest {
-                instruction,
-                bytes,
-                facts,
-                role,
-                live_registers: Set::ALL,
-                live_flags: ALL_FLAGS,
-            });
+            self.guests.push(Guest { instruction, bytes, facts, role, live_flags: ALL_FLAGS });
             pc = next;
             if role == Role::Last {
                 break;
@@ -239,16 +230,12 @@ fn may_fault(guest: &Guest) -> bool {
 }
 
 fn find_liveness(superblock: &mut Superblock) {
-    let mut registers = Set::ALL;
     let mut flags = ALL_FLAGS;
     for guest in superblock.guests.iter_mut().rev() {
         let leaves = !matches!(guest.role, Role::Plain | Role::FollowedJump | Role::FollowedCall);
         if leaves {
-            registers = Set::ALL;
             flags = ALL_FLAGS;
         }
-        guest.live_registers = registers;
-        registers = registers.without(guest.facts.writes).or(guest.facts.reads);
         flags = flags & !guest.facts.flags_written | guest.facts.flags_read;
         if may_fault(guest) {
             flags = ALL_FLAGS;
