@@ -1,5 +1,6 @@
 //! What the host wants of a runner, handed over in an anonymous file.
 
+use events::Plan;
 use serde::{Deserialize, Serialize};
 
 /// Name of the environment variable that makes a process a runner: its value is the descriptor
@@ -16,16 +17,6 @@ pub enum Children {
     Native,
 }
 
-/// How a guest is run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Observe {
-    /// Nothing is observed.
-    #[default]
-    Nothing,
-    /// Ticks are counted, as recording needs it.
-    Ticks,
-}
-
 /// The configuration of a runner.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Config {
@@ -34,7 +25,7 @@ pub struct Config {
     /// Children of the guest.
     pub children: Children,
     /// What to observe.
-    pub observe: Observe,
+    pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
     /// Load the guest, stop, and run it natively: the reference for tests.

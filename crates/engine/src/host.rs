@@ -1,9 +1,11 @@
 //! The host's side: starts a runner, listens to it, and tells how the guest ended.
 
-use crate::config::{Children, Config, Observe, VARIABLE};
+use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
+use crate::listen::{self, MakeConsumer};
 use crate::report::{CrashReport, Message};
 use crate::runner::{layout, start};
+use events::{Discard, Plan};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Seek, Write};
@@ -23,11 +25,9 @@ pub struct Job {
     /// Children of the guest.
     pub children: Children,
     /// What to observe.
-    pub observe: Observe,
+    pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
-    /// Run natively in the engine's layout, after a SIGSTOP.
-    pub native: bool,
 }
 
 impl Job {
@@ -37,9 +37,8 @@ impl Job {
             program,
             arguments,
             children: Children::Follow,
-            observe: Observe::Nothing,
+            plan: Plan::default(),
             superblock_limit: usize::MAX,
-            native: false,
         }
     }
 }
@@ -107,8 +106,13 @@ impl std::fmt::Display for RunError {
 
 impl std::error::Error for RunError {}
 
-/// Runs a job to its end.
+/// Runs a job to its end; its events go nowhere.
 pub fn run(job: &Job) -> Result<Outcome, RunError> {
+    run_with(job, &mut |_| Box::new(Discard::default()))
+}
+
+/// Runs a job to its end; the events of each process go to a consumer of its own.
+pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> {
     let path = find_program(&job.program)?;
     image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
     let (reader, writer) = pipe("make a pipe")?;
@@ -118,9 +122,9 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
-        observe: job.observe,
+        plan: job.plan,
         superblock_limit: job.superblock_limit,
-        native: job.native,
+        native: false,
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };
@@ -131,39 +135,50 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     let signals = Signals::ignore();
     let mut child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, config));
-    let listener = std::thread::spawn(move || listen(reader));
-    let status = child.wait().map_err(|error| RunError::System("wait for the guest", error))?;
+    let (status, heard) = std::thread::scope(|scope| {
+        let listener = scope.spawn(move || listen(reader, make));
+        let status = child.wait();
+        (status, listener.join())
+    });
+    let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
     drop(signals);
     // Processes that the guest left behind keep the pipe open: what they say later is not waited
     // for. The lifeline stays open until this process ends, and then ends them too.
     std::mem::forget(lifeline_write);
-    let heard = collect(listener, &status);
-    finish(status, heard)
+    finish(status, heard.unwrap_or_default())
 }
 
+#[derive(Default)]
 struct Heard {
     crashes: Vec<CrashReport>,
     notes: Vec<String>,
     fault: Option<(String, u64)>,
 }
 
-fn listen(reader: OwnedFd) -> Heard {
-    let mut heard = Heard { crashes: Vec::new(), notes: Vec::new(), fault: None };
+fn listen(reader: OwnedFd, make: MakeConsumer<'_>) -> Heard {
+    let mut heard = Heard::default();
+    let mut feeding = Vec::new();
     for line in BufReader::new(File::from(reader)).lines() {
         let Ok(line) = line else { break };
         match serde_json::from_str(&line) {
             Ok(Message::Crash(report)) => heard.crashes.push(*report),
             Ok(Message::Fault { what, pc }) => heard.fault = Some((what, pc)),
             Ok(Message::Note(text)) => heard.notes.push(text),
+            Ok(Message::Ring { process, descriptor }) => {
+                match listen::attach(process, descriptor, make(process)) {
+                    Ok(thread) => feeding.push(thread),
+                    Err(error) => heard.notes.push(format!("events of {process} are lost: {error}")),
+                }
+            }
             Err(_) => heard.notes.push(line),
         }
     }
+    for thread in feeding {
+        if thread.join().is_err() {
+            heard.fault = Some(("a consumer of events panicked".into(), 0));
+        }
+    }
     heard
-}
-
-fn collect(listener: std::thread::JoinHandle<Heard>, status: &ExitStatus) -> Heard {
-    let _ = status;
-    listener.join().unwrap_or(Heard { crashes: Vec::new(), notes: Vec::new(), fault: None })
 }
 
 fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
@@ -236,57 +251,90 @@ fn config_file(config: &Config) -> Result<OwnedFd, RunError> {
 /// Arguments and environment, ready for the kernel and in the order the guest would have them
 /// natively: `Command` sorts variables.
 struct Image {
-    arguments: Vec<CString>,
-    environment: Vec<CString>,
+    // The strings that the pointers lead to.
+    _texts: Vec<CString>,
+    arguments: Vec<*const libc::c_char>,
+    environment: Vec<*const libc::c_char>,
+    ignore_pipe: bool,
 }
+
+// SAFETY: the pointers lead to the strings that move along with them.
+unsafe impl Send for Image {}
+// SAFETY: nothing is changed through a shared reference.
+unsafe impl Sync for Image {}
 
 impl Image {
     fn of(job: &Job, config: RawFd) -> Self {
         let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
-        let arguments =
-            [&job.program].into_iter().chain(&job.arguments).map(|word| text(word.as_bytes()));
-        let environment = std::env::vars_os()
+        let arguments: Vec<CString> = [&job.program]
+            .into_iter()
+            .chain(&job.arguments)
+            .map(|word| text(word.as_bytes()))
+            .collect();
+        let environment: Vec<CString> = std::env::vars_os()
             .map(|(name, value)| text(&[name.as_bytes(), b"=", value.as_bytes()].concat()))
-            .chain([text(format!("{VARIABLE}={config}").as_bytes())]);
-        Self { arguments: arguments.collect(), environment: environment.collect() }
-    }
-}
-
-fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
-    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
-}
-
-/// What the child does to become the runner.
-fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
-    // Addresses, because the closure must be `Send`; the strings they lead to move along with it.
-    let arguments: Vec<usize> =
-        pointers(&image.arguments).into_iter().map(|text| text as usize).collect();
-    let environment: Vec<usize> =
-        pointers(&image.environment).into_iter().map(|text| text as usize).collect();
-    let ignore_pipe = start::inherited_ignored_pipe();
-    let setup = move || {
-        for descriptor in keep {
-            // SAFETY: descriptor calls between fork and exec are async-signal-safe.
-            unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) };
+            .chain([text(format!("{VARIABLE}={config}").as_bytes())])
+            .collect();
+        let pointers = |texts: &[CString]| {
+            texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
+        };
+        let (argument_pointers, environment_pointers) =
+            (pointers(&arguments), pointers(&environment));
+        Self {
+            _texts: arguments.into_iter().chain(environment).collect(),
+            arguments: argument_pointers,
+            environment: environment_pointers,
+            ignore_pipe: start::inherited_ignored_pipe(),
         }
-        let disposition = if ignore_pipe { libc::SIG_IGN } else { libc::SIG_DFL };
-        // SAFETY: as above; the guest starts with what this tool was started with.
+    }
+
+    /// Becomes the runner. Only makes async-signal-safe calls; comes back only if it fails.
+    fn execute(&self, keep: &[RawFd]) -> io::Error {
+        for descriptor in keep {
+            // SAFETY: changes a flag of a descriptor.
+            unsafe { libc::fcntl(*descriptor, libc::F_SETFD, 0) };
+        }
+        let disposition = if self.ignore_pipe { libc::SIG_IGN } else { libc::SIG_DFL };
+        // SAFETY: the guest starts with what this tool was started with; both vectors end with a
+        // null pointer and their strings are alive.
         unsafe {
             libc::signal(libc::SIGPIPE, disposition);
             libc::signal(libc::SIGINT, libc::SIG_DFL);
             libc::signal(libc::SIGQUIT, libc::SIG_DFL);
             libc::personality(libc::ADDR_NO_RANDOMIZE as _);
-            let _ = &image;
             libc::execve(
                 c"/proc/self/exe".as_ptr(),
-                arguments.as_ptr().cast(),
-                environment.as_ptr().cast(),
+                self.arguments.as_ptr(),
+                self.environment.as_ptr(),
             );
         }
-        Err(io::Error::last_os_error())
-    };
+        io::Error::last_os_error()
+    }
+}
+
+/// Makes the child of a command the runner.
+fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
     // SAFETY: the closure only makes async-signal-safe calls.
-    unsafe { command.pre_exec(setup) };
+    unsafe { command.pre_exec(move || Err(image.execute(&keep))) };
+}
+
+/// Makes this very process run a job natively in the engine's address layout: it stops itself
+/// before the guest's first instruction. Comes back only if that fails.
+pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
+    let path = find_program(&job.program)?;
+    image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
+    let config = Config {
+        program: path.into_os_string().into_vec(),
+        children: Children::Native,
+        plan: Plan::default(),
+        superblock_limit: job.superblock_limit,
+        native: true,
+        channel: 2,
+        lifeline: -1,
+    };
+    let config = config_file(&config)?;
+    let image = Image::of(job, config.as_raw_fd());
+    Err(RunError::System("start the runner", image.execute(&[config.as_raw_fd()])))
 }
 
 /// While a guest runs, keys typed at the terminal are for the guest.

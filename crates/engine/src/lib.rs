@@ -12,7 +12,9 @@
 pub mod config;
 pub mod host;
 pub mod image;
+pub mod listen;
 pub mod report;
+pub mod ring;
 pub mod runner;
 
 pub use runner::arena::Allocator;

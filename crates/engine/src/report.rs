@@ -14,6 +14,13 @@ pub enum Message {
         /// Where the guest was.
         pc: u64,
     },
+    /// A process has made its event ring: descriptor of that process.
+    Ring {
+        /// The process.
+        process: i32,
+        /// Its descriptor.
+        descriptor: i32,
+    },
     /// Something worth telling the user.
     Note(String),
 }

@@ -13,6 +13,8 @@ pub mod cache;
 pub mod cpu;
 pub mod emulate;
 pub mod engine;
+pub mod events;
+pub mod explicit;
 pub mod guest;
 pub mod layout;
 pub mod load;

@@ -1,5 +1,6 @@
 //! The subcommands: one file each, and the list of them.
 
+mod count;
 mod demo;
 mod run;
 
@@ -11,6 +12,8 @@ use clap::Subcommand;
 pub enum Command {
     /// Show the main job on a small built-in program
     Demo(demo::Demo),
+    /// Count what a program executes
+    Count(count::Count),
     /// Run a program under the engine
     Run(run::Run),
     /// Run a program natively in the engine's address layout, for tests
@@ -23,6 +26,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
             Self::Demo(command) => command.run(),
+            Self::Count(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Native(command) => command.run(),
         }

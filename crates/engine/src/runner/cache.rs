@@ -9,12 +9,14 @@ use super::layout;
 use super::sys;
 use super::translate::emit::Emit;
 use super::translate::lower::{
-    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Weave,
-    lower,
+    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, lower,
 };
+use super::translate::accesses::Accesses;
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
 use crate::runner::cpu::reg::{RCX, RDX};
+use events::Plan;
+use events::shape::Shape;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::offset_of;
@@ -55,12 +57,30 @@ pub struct Fragment {
     pcs: Box<[u64]>,
     incoming: Vec<u32>,
     alive: bool,
+    observed: Option<Observed>,
+    /// Its one instruction's accesses must be worked out before it is entered.
+    pub explicit: bool,
+}
+
+/// What the event stream has to do with a translation.
+pub struct Observed {
+    /// Register that points to the record under construction.
+    pub record_register: u8,
+    /// Number of its first exit.
+    pub first_exit: u32,
+    /// Fields stored before each instruction.
+    pub fields_before: Box<[u16]>,
 }
 
 impl Fragment {
     /// Where direct branches enter.
     pub fn body(&self) -> u64 {
         self.body
+    }
+
+    /// What the event stream has to do with it.
+    pub fn observed(&self) -> Option<&Observed> {
+        self.observed.as_ref()
     }
 
     /// Guest address of an instruction of the superblock.
@@ -198,14 +218,25 @@ impl Cache {
         self.exits[number as usize - FIRST_EXIT as usize].exit.kind
     }
 
-    /// Translates a superblock into the cache. Flushes first if there is no room.
-    pub fn add(&mut self, superblock: &Superblock, weave: Weave) -> Id {
-        if self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end {
-            self.flush();
-        }
+    /// Whether there may be no room for another translation.
+    pub fn is_full(&self) -> bool {
+        self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end
+    }
+
+    /// Translates a superblock into the cache, which is not full. Also the facts for the
+    /// consumer of its events.
+    pub fn add(&mut self, superblock: &Superblock, plan: Plan) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let translation = lower(superblock, self.next, first_exit, self.shared, weave);
-        self.insert(superblock, translation)
+        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan);
+        let shape = translation.shape.take();
+        let id = self.insert(superblock, translation);
+        let fragment = &mut self.fragments[id as usize];
+        fragment.explicit = superblock.guests[0].accesses == Accesses::Explicit;
+        if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
+            observed.first_exit = first_exit;
+            observed.fields_before = shape.fields_before.as_slice().into();
+        }
+        (id, shape)
     }
 
     fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
@@ -237,6 +268,12 @@ impl Cache {
             pcs: superblock.guests.iter().map(|guest| guest.pc()).collect(),
             incoming: Vec::new(),
             alive: true,
+            observed: translation.record_register.map(|record_register| Observed {
+                record_register,
+                first_exit: 0,
+                fields_before: Box::default(),
+            }),
+            explicit: false,
         });
         id
     }
@@ -245,7 +282,7 @@ impl Cache {
     pub fn link(&mut self, number: u64, to: Id) {
         let index = number as usize - FIRST_EXIT as usize;
         let Some(from) = self.exits.get_mut(index) else { return };
-        if from.linked || from.exit.patch == 0 || !self.fragments[from.fragment as usize].alive {
+        if from.linked || from.exit.patch == 0 || self.fragments[to as usize].explicit || !self.fragments[from.fragment as usize].alive {
             return;
         }
         from.linked = true;
@@ -257,6 +294,9 @@ impl Cache {
     /// Lets indirect branches find the translation.
     pub fn link_indirect(&mut self, to: Id) {
         let fragment = &self.fragments[to as usize];
+        if fragment.explicit {
+            return;
+        }
         let (entry, prefix) =
             (fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1), fragment.start);
         self.table()[entry] = prefix;

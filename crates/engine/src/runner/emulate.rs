@@ -45,6 +45,12 @@ pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated
             registers.general[RCX] = 0;
         }
         Mnemonic::Xgetbv => set_pair(registers, super::cpu::VECTOR_MASK),
+        Mnemonic::Wrfsbase => {
+            let register = instruction.op0_register();
+            let number = register.full_register() as usize - Register::RAX as usize;
+            let mask = if register.size() == 8 { u64::MAX } else { 0xffff_ffff };
+            registers.fs = registers.general[number] & mask;
+        }
         Mnemonic::Xtest => registers.flags = registers.flags & !ARITHMETIC | ZF,
         Mnemonic::Rdpid => set(registers, instruction.op0_register(), 0),
         Mnemonic::Rdrand | Mnemonic::Rdseed => {

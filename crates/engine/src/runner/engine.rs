@@ -9,11 +9,13 @@ use super::signal::{Action, Actions, Mask, SignalInfo, frame, is_fault};
 use super::sys::{self, syscall};
 use super::syscall::{self as syscalls, Outcome};
 use super::thread::Thread;
-use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind, Weave};
-use super::translate::superblock::{self, CodeSource};
+use super::events::Ring;
+use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
+use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, emulate, guest, report, signal};
-use crate::config::{Config, Observe};
+use crate::config::Config;
 use crate::report::Message;
+use ::events::record;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -44,9 +46,12 @@ pub struct Engine {
     pub alone: Option<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
+    /// Threads that have not ended.
+    pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
-    weave: Weave,
+    /// Event ring, if anything is written there.
+    pub ring: Option<Ring>,
 }
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
@@ -68,8 +73,10 @@ pub fn is_running(thread: *const Thread) -> bool {
     std::ptr::eq(RUNNING.load(Ordering::Relaxed), thread)
 }
 
-/// The event buffer of the running thread is full.
-pub fn events_full(_context: &mut signal::handler::Context) {}
+/// The event buffer is full: moves the record under construction. Called from the signal handler.
+pub fn events_full() -> u64 {
+    engine().ring.as_mut().map_or(0, Ring::overflow)
+}
 
 impl Engine {
     /// An engine for a guest that has been loaded.
@@ -81,7 +88,10 @@ impl Engine {
     ) -> Box<Self> {
         let cache = Cache::new()
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
-        let weave = Weave { ticks: config.observe == Observe::Ticks };
+        let ring = config.plan.emits().then(|| {
+            Ring::new()
+                .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
+        });
         Box::new(Self {
             config,
             cache,
@@ -92,8 +102,9 @@ impl Engine {
             guarded: BTreeMap::new(),
             alone: None,
             threads: Vec::new(),
+            live: 1,
             blocks: 1,
-            weave,
+            ring,
         })
     }
 
@@ -103,14 +114,67 @@ impl Engine {
         if !alone && let Some(id) = self.cache.find(pc) {
             return Ok(id);
         }
-        let limit = if alone { 1 } else { self.config.superblock_limit };
-        let superblock = superblock::decode(&self.memory, pc, limit)
+        let plan = self.config.plan;
+        let limits = Limits {
+            instructions: if alone { 1 } else { self.config.superblock_limit },
+            reserved: if plan.emits() { 2 } else { 0 },
+            accesses: plan.memory,
+        };
+        let superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| self.fetch_fault(at))?;
         if !alone {
             self.guard_code(&superblock);
         }
-        Ok(self.cache.add(&superblock, self.weave))
+        if self.cache.is_full() {
+            self.cache.flush();
+            self.record(&record::FLUSH.to_le_bytes());
+        }
+        let (id, shape) = self.cache.add(&superblock, plan);
+        if let Some(shape) = shape {
+            let mut bytes = vec![0; 8];
+            shape.write(&mut bytes);
+            let length = bytes.len() as u32 - 8;
+            bytes[0..4].copy_from_slice(&record::DEFINE.to_le_bytes());
+            bytes[4..8].copy_from_slice(&length.to_le_bytes());
+            self.record(&bytes);
+        }
+        Ok(id)
     }
+
+    /// Appends a record to the event stream, if there is one.
+    pub fn record(&mut self, bytes: &[u8]) {
+        if let Some(ring) = &mut self.ring {
+            ring.append(bytes);
+        }
+    }
+
+    /// Says which thread runs, and where its FS base is.
+    pub fn record_thread(&mut self, thread: i32) {
+        if self.ring.is_some() {
+            let mut bytes = record::THREAD.to_le_bytes().to_vec();
+            bytes.extend((thread as u32).to_le_bytes());
+            bytes.extend(cpu().registers.fs.to_le_bytes());
+            self.record(&bytes);
+        }
+    }
+
+    fn record_syscall(&mut self, number: u64, arguments: [u64; 6], answer: i64) {
+        if self.ring.is_some() {
+            let mut bytes = record::SYSCALL.to_le_bytes().to_vec();
+            bytes.extend(number.to_le_bytes());
+            bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
+            bytes.extend(answer.to_le_bytes());
+            self.record(&bytes);
+        }
+    }
+
+    /// Hands the last events over before the process ends or becomes another.
+    pub fn finish_events(&mut self) {
+        if let Some(ring) = &mut self.ring {
+            ring.finish();
+        }
+    }
+
 
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
@@ -239,6 +303,7 @@ pub unsafe fn take_baton(thread: *mut Thread) {
         baton::acquire(thread);
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
+        engine().record_thread((*thread).tid);
     }
 }
 
@@ -274,6 +339,9 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         CameBy::Exit(exit) if flushes == engine.cache.flushes => engine.cache.link(exit, id),
         CameBy::Indirect => engine.cache.link_indirect(id),
         _ => {}
+    }
+    if engine.cache.fragment(id).explicit {
+        record_accesses(thread);
     }
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
@@ -311,7 +379,10 @@ fn vsyscall() {
 /// Translated code has come back: find out why.
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
-    if engine().weave.ticks && cpu().ticks == 0 {
+    if let Some((fragment, index)) = thread.left_in.take() {
+        record_partial(fragment, index);
+    }
+    if engine().config.plan.ticks && cpu().ticks == 0 {
         cpu().ticks = SLICE_TICKS;
         thread.preempt = true;
         thread.attention = 1;
@@ -335,9 +406,31 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(pc),
             ExitKind::Refuse(pc) => refuse(pc),
+            ExitKind::Indirect => {}
         },
     }
     CameBy::Elsewhere
+}
+
+/// A superblock was left in the middle.
+fn record_partial(fragment: Id, index: u16) {
+    let engine = engine();
+    let Some(observed) = engine.cache.fragment(fragment).observed() else { return };
+    let (first_exit, fields) = (observed.first_exit, observed.fields_before[index as usize]);
+    if index > 0 && let Some(ring) = &mut engine.ring {
+        ring.partial(first_exit, index, fields);
+    }
+}
+
+/// The accesses of the instruction that is next, for those where only its registers tell.
+fn record_accesses(thread: &Thread) {
+    let instruction = decode_one(cpu().registers.pc);
+    let mut bytes = vec![0; 8];
+    super::explicit::accesses(&instruction, &cpu().registers, &thread.vector, &mut bytes);
+    let length = bytes.len() as u32 - 8;
+    bytes[0..4].copy_from_slice(&record::ACCESS.to_le_bytes());
+    bytes[4..8].copy_from_slice(&length.to_le_bytes());
+    engine().record(&bytes);
 }
 
 fn decode_one(pc: u64) -> iced_x86::Instruction {
@@ -458,6 +551,8 @@ fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     }
     if thread.foreign {
         drop_baton(thread);
+    } else {
+        engine().finish_events();
     }
     let action = Action::default();
     let mask = Mask(1 << (signal - 1));
@@ -499,6 +594,7 @@ fn system_call(thread: &mut Thread, next: u64) {
     if answer != -i64::from(libc::EINTR) {
         thread.suspended = false;
     }
+    engine().record_syscall(number, arguments, answer);
     syscalls::after(engine(), number, arguments, answer);
     cpu().registers.general[0] = answer as u64;
 }

@@ -268,8 +268,8 @@ fn run_natively(entry: u64, stack: u64) -> ! {
         std::arch::asm!(
             "xor ebx, ebx",
             "wrfsbase rbx",
-            "mov rsp, {stack}",
-            "push {entry}",
+            "mov rsp, r14",
+            "push r15",
             "push 0x202",
             "popfq",
             "xor eax, eax",
@@ -287,8 +287,8 @@ fn run_natively(entry: u64, stack: u64) -> ! {
             "xor r14d, r14d",
             "xor r15d, r15d",
             "ret",
-            stack = in(reg) stack,
-            entry = in(reg) entry,
+            in("r14") stack,
+            in("r15") entry,
             options(noreturn),
         )
     }

@@ -58,6 +58,8 @@ pub struct Thread {
     pub inbox: Option<SignalInfo>,
     /// A fault in translated code. Written by the signal handler.
     pub fault: Option<SignalInfo>,
+    /// Where translated code was left in the middle. Written by the signal handler.
+    pub left_in: Option<(u32, u16)>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
     /// How often waiters have asked for the baton by a signal that has not come yet.
@@ -87,6 +89,7 @@ impl Thread {
             attention: 0,
             inbox: None,
             fault: None,
+            left_in: None,
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,

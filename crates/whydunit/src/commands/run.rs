@@ -1,10 +1,17 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
 use crate::exit::{Exit, OurFault};
-use anyhow::bail;
-use engine::config::{Children, Observe};
-use engine::host::{self, Ending, Job, RunError};
+use anyhow::{Context, bail};
+use engine::config::Children;
+use engine::host::{self, Ending, Job, Outcome, RunError};
+use events::file::Writer;
+use events::{Consumer, Plan};
 use std::ffi::OsString;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Arguments of `whydunit run`.
 #[derive(clap::Args)]
@@ -14,9 +21,15 @@ pub struct Run {
     rules: String,
     #[command(flatten)]
     guest: Guest,
-    /// What to observe, and to discard: the cost of observing alone
+    /// What to observe; the events are counted and thrown away unless they are saved
     #[arg(long, value_enum, default_value = "nothing")]
     observe: ObserveArgument,
+    /// Save the events of the first process to a file
+    #[arg(long, value_name = "FILE")]
+    save_events: Option<PathBuf>,
+    /// Write how much was observed to a file, as JSON
+    #[arg(long, value_name = "FILE", hide = true)]
+    stats: Option<PathBuf>,
 }
 
 /// What every command that runs a program takes.
@@ -50,8 +63,26 @@ enum ChildrenArgument {
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum ObserveArgument {
+    /// Nothing at all
     Nothing,
+    /// Ticks, as recording counts them
     Ticks,
+    /// Which blocks are executed
+    Blocks,
+    /// The address of every memory access
+    Memory,
+}
+
+impl From<ObserveArgument> for Plan {
+    fn from(argument: ObserveArgument) -> Self {
+        let nothing = Self::default();
+        match argument {
+            ObserveArgument::Nothing => nothing,
+            ObserveArgument::Ticks => Self { ticks: true, ..nothing },
+            ObserveArgument::Blocks => Self { blocks: true, ..nothing },
+            ObserveArgument::Memory => Self { blocks: true, memory: true, ..nothing },
+        }
+    }
 }
 
 impl Run {
@@ -60,11 +91,32 @@ impl Run {
         if self.rules != "none" {
             bail!("there is no rule set '{}' yet; use --rules none", self.rules);
         }
-        let observe = match self.observe {
-            ObserveArgument::Nothing => Observe::Nothing,
-            ObserveArgument::Ticks => Observe::Ticks,
-        };
-        self.guest.run(observe)
+        let mut file = self.save_events.as_deref().map(save_to).transpose()?;
+        let bytes = Arc::new(AtomicU64::new(0));
+        let outcome = self.guest.run(self.observe.into(), &mut |_| match file.take() {
+            Some(writer) => Box::new(writer),
+            None => Box::new(Measure(bytes.clone())),
+        })?;
+        if let Some(path) = &self.stats {
+            let text = format!("{{\"event_bytes\":{}}}\n", bytes.load(Ordering::Relaxed));
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        Ok(self.guest.exit(&outcome))
+    }
+}
+
+fn save_to(path: &Path) -> anyhow::Result<Writer<BufWriter<File>>> {
+    let context = || format!("cannot write {}", path.display());
+    let file = File::create(path).with_context(context)?;
+    Writer::new(BufWriter::new(file)).with_context(context)
+}
+
+/// Looks at nothing but how much there is.
+struct Measure(Arc<AtomicU64>);
+
+impl Consumer for Measure {
+    fn records(&mut self, bytes: &[u8]) {
+        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
     }
 }
 
@@ -80,22 +132,32 @@ impl Guest {
         job
     }
 
-    fn run(&self, observe: Observe) -> anyhow::Result<Exit> {
+    /// Runs the program, and tells of crashes.
+    pub fn run(
+        &self,
+        plan: Plan,
+        make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
+    ) -> anyhow::Result<Outcome> {
         let mut job = self.job();
-        job.observe = observe;
-        let outcome = host::run(&job).map_err(fault_or_input)?;
+        job.plan = plan;
+        let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
         for note in &outcome.notes {
             eprintln!("whydunit: {note}");
         }
         for crash in &outcome.crashes {
             crate::render::crash::print(crash);
         }
-        Ok(match (self.exit_code, outcome.ending) {
+        Ok(outcome)
+    }
+
+    /// What to end with.
+    pub fn exit(&self, outcome: &Outcome) -> Exit {
+        match (self.exit_code, outcome.ending) {
             (ExitCodeOf::Guest, Ending::Exit(code)) => Exit::Guest(code as u8),
             (ExitCodeOf::Guest, Ending::Signal(signal)) => Exit::Guest(128 + signal as u8),
             (ExitCodeOf::Tool, Ending::Signal(_)) => Exit::Findings,
             (ExitCodeOf::Tool, Ending::Exit(_)) => Exit::Clean,
-        })
+        }
     }
 }
 
@@ -115,14 +177,8 @@ pub struct Native {
 }
 
 impl Native {
-    /// Stops the guest before its first instruction, then lets it run natively.
+    /// Stops before the guest's first instruction, then runs it natively in this process.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let mut job = self.guest.job();
-        job.native = true;
-        let outcome = host::run(&job).map_err(fault_or_input)?;
-        Ok(match outcome.ending {
-            Ending::Exit(code) => Exit::Guest(code as u8),
-            Ending::Signal(signal) => Exit::Guest(128 + signal as u8),
-        })
+        match host::become_native(&self.guest.job()).map_err(fault_or_input)? {}
     }
 }

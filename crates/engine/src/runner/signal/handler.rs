@@ -145,6 +145,7 @@ fn leave_or_step(context: &mut Context, thread: &mut Thread) {
         Some(located) if located.boundary => {
             context.registers[FLAGS] &= !TRAP_FLAG;
             let registers = guest_registers(context, &located);
+            thread.left_in = Some((located.fragment, located.point.index));
             land(context, thread, registers, cpu::EXIT_ATTENTION as u32);
         }
         _ => context.registers[FLAGS] |= TRAP_FLAG,
@@ -207,7 +208,12 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         return;
     }
     if layout::EVENT_BUFFERS.contains(&info.address()) && info.number() == libc::SIGSEGV {
-        engine::events_full(context);
+        let fragment = engine::cache().locate(pc).map(|located| located.fragment);
+        let observed = fragment.and_then(|id| engine::cache().fragment(id).observed());
+        if let Some(observed) = observed {
+            let place = ORDER[observed.record_register as usize];
+            context.registers[place] = engine::events_full();
+        }
         return;
     }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
@@ -217,6 +223,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     if info.address() == pc {
         info.set_address(registers.pc);
     }
+    thread.left_in = Some((located.fragment, located.point.index));
     thread.fault = Some(info);
     land(context, thread, registers, EXIT_FAULT);
 }

@@ -5,6 +5,7 @@ use super::files;
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
+use crate::runner::events::Ring;
 use crate::runner::engine::{self, Engine};
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
@@ -23,6 +24,7 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
         ARCH_SET_FS if a[1] >= 1 << 47 => Outcome::error(libc::EPERM),
         ARCH_SET_FS => {
             cpu().registers.fs = a[1];
+            engine::engine().record_thread(sys::gettid());
             Outcome::Answer(0)
         }
         ARCH_GET_FS => {
@@ -72,6 +74,7 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
         return Outcome::Answer(tid);
     }
     engine.threads.push(thread);
+    engine.live += 1;
     if flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
         use crate::runner::signal::frame::GuestMemory;
         guest::Checked.write(parent_tid, &(tid as i32).to_le_bytes());
@@ -118,7 +121,10 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
 
 /// `exit`: one thread ends.
 pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
-    let _ = engine;
+    engine.live -= 1;
+    if engine.live == 0 {
+        engine.finish_events();
+    }
     // A negative number marks the block as free once the kernel thread is gone.
     let tid = thread.tid;
     signal::apply(signal::Mask(u64::MAX));
@@ -192,6 +198,8 @@ pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
     if thread.foreign {
         signal::apply(signal::Mask(u64::MAX));
         engine::drop_baton(thread);
+    } else {
+        engine::engine().finish_events();
     }
     sys::exit_group(a[0] as i32)
 }
@@ -205,7 +213,20 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     let engine = engine::engine();
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
+    engine.live = 1;
+    if engine.ring.is_some() {
+        // The parent's ring is shared memory.
+        restart_events(thread.tid);
+    }
     start::follow_host(engine.config.lifeline);
+}
+
+/// A new ring, and a consumer that knows no shapes yet.
+fn restart_events(thread: i32) {
+    let engine = engine::engine();
+    engine.ring = Ring::new().ok();
+    engine.cache.flush();
+    engine.record_thread(thread);
 }
 
 /// `execve` and `execveat`: the runner executes itself, with the new program to load.
@@ -345,6 +366,10 @@ fn execute(
     let (arguments, environment) = (terminated(arguments), terminated(environment));
     let (arguments, environment) = (pointers(&arguments), pointers(&environment));
     let mask = thread.mask;
+    let observed = engine::engine().ring.is_some() && !thread.foreign;
+    if observed {
+        engine::engine().finish_events();
+    }
     if thread.foreign {
         engine::drop_baton(thread);
     }
@@ -357,6 +382,9 @@ fn execute(
     if thread.foreign {
         // SAFETY: our own thread.
         unsafe { engine::take_baton(thread) };
+    }
+    if observed {
+        restart_events(thread.tid);
     }
     signal::apply(thread.mask);
     Outcome::Answer(answer)

@@ -178,6 +178,24 @@ impl Emit {
         self.raw(&[rex, 0x8d, 0x44 | field, (index & 7) << 3 | base & 7, 0]);
     }
 
+    /// `lea register, [base + index * scale + displacement]`; `index` is not rsp.
+    pub fn lea_scaled(
+        &mut self,
+        register: u8,
+        base: Option<u8>,
+        index: u8,
+        scale: u8,
+        displacement: i32,
+    ) {
+        debug_assert_ne!(index, RSP);
+        // Without a base, mode 0 with base field 5 means a bare 32-bit displacement.
+        let (mode, low) = base.map_or((0, 5), |base| (0x80, base & 7));
+        let rex = Self::rex(true, register, base.unwrap_or(0)) | (index >> 3) << 1;
+        let sib = (scale.trailing_zeros() as u8) << 6 | (index & 7) << 3 | low;
+        self.raw(&[rex, 0x8d, mode | (register & 7) << 3 | 4, sib]);
+        self.imm32(displacement);
+    }
+
     /// `push qword [literal]`, the literal's place not known yet.
     pub fn push_hole(&mut self) -> Hole {
         self.raw(&[0xff, 0x35]);
@@ -334,6 +352,11 @@ mod tests {
             (disassemble(|e| e.store_imm32(8, 0, 3)), "mov dword ptr [r8], 3"),
             (disassemble(|e| e.lea(4, 4, 8)), "lea rsp, [rsp+8]"),
             (disassemble(|e| e.lea(1, 1, -1)), "lea rcx, [rcx-1]"),
+            (
+                disassemble(|e| e.lea_scaled(9, Some(13), 12, 4, -8)),
+                "lea r9, [r13+r12*4-8]",
+            ),
+            (disassemble(|e| e.lea_scaled(0, None, 3, 8, 16)), "lea rax, [rbx*8+10h]"),
             (disassemble(|e| e.lea_sum(1, 5, 10)), "lea rcx, [rbp+r10]"),
             (
                 disassemble(|e| {

@@ -2,8 +2,8 @@
 //! reads and writes, and how control leaves it.
 
 use iced_x86::{
-    Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, Register,
-    RflagsBits,
+    Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
+    Register, RflagsBits,
 };
 
 /// A set of general registers by hardware number.
@@ -74,6 +74,8 @@ pub enum Flow {
 /// Registers and flags of one instruction.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts {
+    /// General registers that it changes, wholly or in part.
+    pub writes: Set,
     /// Every general register that the instruction mentions in any way.
     pub uses: Set,
     /// Flags read.
@@ -96,13 +98,19 @@ pub fn number(register: Register) -> Option<u8> {
 
 /// Collects the facts of an instruction.
 pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Facts {
-    let mut uses = Set::default();
+    let (mut writes, mut uses) = (Set::default(), Set::default());
     for used in factory.info(instruction).used_registers() {
-        if let Some(register) = number(used.register()) {
-            uses = uses.with(register);
+        let Some(register) = number(used.register()) else { continue };
+        uses = uses.with(register);
+        if !matches!(
+            used.access(),
+            OpAccess::None | OpAccess::Read | OpAccess::CondRead | OpAccess::NoMemAccess
+        ) {
+            writes = writes.with(register);
         }
     }
     Facts {
+        writes,
         uses,
         flags_read: instruction.rflags_read(),
         flags_written: instruction.rflags_modified(),
@@ -162,6 +170,7 @@ fn special(instruction: &Instruction) -> Option<Flow> {
         | Mnemonic::Rdrand
         | Mnemonic::Rdseed
         | Mnemonic::Xgetbv
+        | Mnemonic::Wrfsbase
         | Mnemonic::Xtest => return Some(Flow::Emulate),
         Mnemonic::Hlt
         | Mnemonic::Ud0

@@ -15,10 +15,13 @@
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
 use super::map::{Map, Point, Spills};
+use super::observe::{self, Observer};
 use super::superblock::{Guest, Role, Superblock};
 use crate::runner::cpu::reg::{RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
+use events::Plan;
+use events::shape::{self, Shape};
 use std::mem::offset_of;
 
 /// Slot of rcx and rdx across an indirect branch; the prefix of every translation knows them.
@@ -57,6 +60,8 @@ pub enum ExitKind {
     Emulate(u64),
     /// The instruction at this address cannot be run.
     Refuse(u64),
+    /// By way of the table of indirect branches; never comes to the dispatcher by this number.
+    Indirect,
 }
 
 /// An exit as the translation has it.
@@ -72,12 +77,6 @@ pub struct Exit {
     pub executed: u16,
 }
 
-/// What to weave into a translation.
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub struct Weave {
-    /// Count ticks, and leave when they run out.
-    pub ticks: bool,
-}
 
 /// The finished translation.
 pub struct Translation {
@@ -89,22 +88,27 @@ pub struct Translation {
     pub exits: Vec<Exit>,
     /// The way back to guest state.
     pub map: Map,
+    /// Facts for the consumer of events, if there are any.
+    pub shape: Option<Shape>,
+    /// The register that points to the record under construction.
+    pub record_register: Option<u8>,
 }
 
 /// Code that stands out of line, behind the body.
 #[derive(Clone, Copy)]
 enum Pending {
     /// Bookkeeping and link jump of an exit.
-    Exit { kind: ExitKind, executed: u16, tick: bool, flags_dead: bool },
+    Exit { kind: ExitKind, executed: u16, tick: bool, fields: u16, taken: bool },
     /// A checked return that goes somewhere else.
-    ReturnElsewhere { index: u16 },
+    ReturnElsewhere { index: u16, fields: u16 },
 }
 
 struct Lower<'a> {
     superblock: &'a Superblock,
     emit: Emit,
     shared: Shared,
-    weave: Weave,
+    plan: Plan,
+    observer: Option<Observer>,
     map: Map,
     first_exit: u32,
     exits: Vec<Exit>,
@@ -120,13 +124,15 @@ pub fn lower(
     address: u64,
     first_exit: u32,
     shared: Shared,
-    weave: Weave,
+    plan: Plan,
 ) -> Translation {
+    let observer = plan.emits().then(|| Observer::new(superblock, first_exit, plan.memory));
     let mut lower = Lower {
         superblock,
         emit: Emit::at(address),
         shared,
-        weave,
+        plan,
+        observer,
         map: Map::default(),
         first_exit,
         exits: Vec::new(),
@@ -140,7 +146,15 @@ pub fn lower(
     lower.body();
     lower.out_of_line();
     lower.data();
-    Translation { code: lower.emit.into_bytes(), body, exits: lower.exits, map: lower.map }
+    let record_register = lower.observer.as_ref().map(|observer| observer.record);
+    Translation {
+        code: lower.emit.into_bytes(),
+        body,
+        exits: lower.exits,
+        map: lower.map,
+        shape: lower.observer.map(|observer| observer.shape),
+        record_register,
+    }
 }
 
 fn slot(index: u8) -> u64 {
@@ -189,9 +203,14 @@ impl Lower<'_> {
     fn body(&mut self) {
         for index in 0..self.superblock.guests.len() {
             self.index = index as u16;
-            self.spills = Spills::default();
+            self.spills = if index == 0 { Spills::default() } else { self.reserved() };
             self.note(true);
+            if index == 0 {
+                self.head();
+            }
+            self.observe_before();
             self.one();
+            self.observe_after();
         }
         let last = self.superblock.guests.last().expect("a superblock is never empty");
         let falls_through = last.role != Role::Last
@@ -200,6 +219,63 @@ impl Lower<'_> {
             let hole = self.emit.jump_hole();
             self.leave(hole, ExitKind::Direct(self.superblock.next), false, false);
         }
+    }
+
+    /// Spills that hold from head to exit.
+    fn reserved(&self) -> Spills {
+        let spills = Spills::default();
+        match &self.observer {
+            Some(observer) => spills
+                .with(observer.record, observe::SLOT_RECORD)
+                .with(observer.scratch, observe::SLOT_SCRATCH),
+            None => spills,
+        }
+    }
+
+    /// Puts two registers aside for observation.
+    fn head(&mut self) {
+        let Some(observer) = &self.observer else { return };
+        let (record, scratch) = (observer.record, observer.scratch);
+        self.spill(record, observe::SLOT_RECORD);
+        self.spill(scratch, observe::SLOT_SCRATCH);
+        self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
+    }
+
+    fn observe_before(&mut self) {
+        if let Some(observer) = &mut self.observer {
+            let guest = &self.superblock.guests[self.index as usize];
+            observer.before(&mut self.emit, guest, self.index);
+        }
+    }
+
+    fn observe_after(&mut self) {
+        if let Some(observer) = &mut self.observer {
+            let guest = &self.superblock.guests[self.index as usize];
+            observer.after(&mut self.emit, guest);
+        }
+    }
+
+    fn fields(&self) -> u16 {
+        self.observer.as_ref().map_or(0, Observer::fields)
+    }
+
+    /// Completes the record with the number of an exit and gives the two registers back.
+    fn foot(&mut self, exit: u32, fields: u16) {
+        let Some(observer) = &self.observer else { return };
+        let (record, scratch) = (observer.record, observer.scratch);
+        self.emit.store_imm32(record, 0, exit);
+        self.emit.lea(record, record, Observer::record_bytes(fields));
+        self.emit.store_cell(cpu::field(offset_of!(Cpu, events)), record);
+        self.unspill(record, observe::SLOT_RECORD);
+        self.unspill(scratch, observe::SLOT_SCRATCH);
+    }
+
+    /// Numbers an exit, and tells the consumer of it.
+    fn number_exit(&mut self, executed: u16, fields: u16, taken: bool) -> u32 {
+        if let Some(observer) = &mut self.observer {
+            observer.shape.exits.push(shape::Exit { executed, fields, taken });
+        }
+        self.first_exit + self.exits.len() as u32
     }
 
     fn one(&mut self) {
@@ -232,12 +308,13 @@ impl Lower<'_> {
         }
     }
 
-    fn leave(&mut self, hole: Hole, kind: ExitKind, tick: bool, flags_dead: bool) {
+    fn leave(&mut self, hole: Hole, kind: ExitKind, taken: bool, tick: bool) {
         let executed = match kind {
-            ExitKind::Direct(_) | ExitKind::Syscall(_) => self.index + 1,
-            ExitKind::Emulate(_) | ExitKind::Refuse(_) => self.index,
+            ExitKind::Refuse(_) => self.index,
+            _ => self.index + 1,
         };
-        self.pending.push((hole, Pending::Exit { kind, executed, tick, flags_dead }));
+        let fields = self.fields();
+        self.pending.push((hole, Pending::Exit { kind, executed, tick, fields, taken }));
     }
 
     fn stop(&mut self, kind: ExitKind) {
@@ -250,7 +327,7 @@ impl Lower<'_> {
         let condition = Condition(guest.instruction.condition_code() as u8 - 1);
         let backward = target <= guest.pc();
         let hole = self.emit.branch_hole(condition);
-        self.leave(hole, ExitKind::Direct(target), backward, false);
+        self.leave(hole, ExitKind::Direct(target), true, backward);
     }
 
     /// JRCXZ and LOOP have no long form: they hop to a long jump.
@@ -261,13 +338,13 @@ impl Lower<'_> {
         self.emit.raw(&bytes[..length - 1]);
         self.emit.raw(&[2, 0xeb, 5]);
         let hole = self.emit.jump_hole();
-        self.leave(hole, ExitKind::Direct(target), backward, false);
+        self.leave(hole, ExitKind::Direct(target), true, backward);
     }
 
     fn jump(&mut self, target: u64) {
         let backward = target <= self.guest().pc();
         let hole = self.emit.jump_hole();
-        self.leave(hole, ExitKind::Direct(target), backward, false);
+        self.leave(hole, ExitKind::Direct(target), true, backward);
     }
 
     fn push_return_address(&mut self) {
@@ -294,7 +371,7 @@ impl Lower<'_> {
 
     /// A tick in the middle of a superblock, where control goes on to the next instruction.
     fn inline_tick(&mut self, backward: bool) {
-        if !(self.weave.ticks && backward) {
+        if !(self.plan.ticks && backward) {
             return;
         }
         let target = self.superblock.guests.get(self.index as usize + 1);
@@ -330,34 +407,41 @@ impl Lower<'_> {
         for (hole, pending) in std::mem::take(&mut self.pending) {
             self.emit.fill(hole);
             match pending {
-                Pending::Exit { kind, executed, tick, flags_dead } => {
-                    let number = self.first_exit + self.exits.len() as u32;
+                Pending::Exit { kind, executed, tick, fields, taken } => {
+                    let number = self.number_exit(executed, fields, taken);
                     self.index = executed.saturating_sub(1);
-                    self.spills = Spills::default();
+                    self.spills = self.reserved();
                     self.note(false);
-                    if tick && self.weave.ticks {
-                        self.exit_with_tick(number, kind, executed, flags_dead);
+                    self.foot(number, fields);
+                    if tick && self.plan.ticks {
+                        self.exit_with_tick(number, kind, executed);
+                    } else if self.observer.is_some() {
+                        let link = self.emit.jump_hole();
+                        self.emit.fill(link);
+                        let stub = self.stub(number);
+                        let patch = self.emit.hole_address(link);
+                        self.exits.push(Exit { kind, patch, stub, executed });
                     } else {
                         let stub = self.stub(number);
                         let patch = self.emit.hole_address(hole);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     }
                 }
-                Pending::ReturnElsewhere { index } => {
+                Pending::ReturnElsewhere { index, fields } => {
                     self.index = index;
-                    self.spills = Spills::default().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
+                    self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
                     self.emit.load(RCX, RSP, 0);
                     self.emit.lea(RSP, RSP, 8);
-                    self.lookup();
+                    self.lookup(fields);
                 }
             }
         }
     }
 
-    fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16, flags_dead: bool) {
+    fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16) {
         let ticks = cpu::field(offset_of!(Cpu, ticks));
-        if flags_dead {
+        if self.flags_dead_at(kind) {
             self.emit.decrement_cell(ticks);
             let out = self.emit.branch_hole(Condition::EQUAL);
             let link = self.emit.jump_hole();
@@ -380,6 +464,13 @@ impl Lower<'_> {
         let stub = self.stub(number);
         let patch = self.emit.hole_address(link);
         self.exits.push(Exit { kind, patch, stub, executed });
+    }
+
+    /// Whether the code that an exit leads to, here in this superblock, needs no flags.
+    fn flags_dead_at(&self, kind: ExitKind) -> bool {
+        let ExitKind::Direct(target) = kind else { return false };
+        let guest = self.superblock.guests.iter().find(|guest| guest.pc() == target);
+        guest.is_some_and(|guest| guest.live_flags & ARITHMETIC_FLAGS == 0)
     }
 
     /// Tells the dispatcher which exit was taken.
@@ -418,7 +509,7 @@ impl Lower<'_> {
         }
         let scratch = loaded
             .filter(|register| matches!(*register, RAX | RCX | RDX | RBX | RSI | RDI))
-            .unwrap_or_else(|| free_low_register(guest.facts.uses));
+            .unwrap_or_else(|| free_low_register(self.taken_registers(guest.facts.uses)));
         let rewritten = with_base(guest, scratch);
         let overwritten = Some(scratch) == loaded;
         self.spill(scratch, SLOT_SCRATCH);
@@ -428,6 +519,14 @@ impl Lower<'_> {
             self.spills = self.spills.without(scratch);
         } else {
             self.unspill(scratch, SLOT_SCRATCH);
+        }
+    }
+
+    /// Registers that are not free for a moment: the guest's and the observer's.
+    fn taken_registers(&self, uses: Set) -> Set {
+        match &self.observer {
+            Some(observer) => uses.with(observer.record).with(observer.scratch),
+            None => uses,
         }
     }
 
@@ -458,9 +557,10 @@ impl Lower<'_> {
         let other = self.emit.jump_hole();
         self.emit.load_cell(RDX, slot(SLOT_RDX));
         self.emit.load_cell(RCX, slot(SLOT_RCX));
-        self.spills = Spills::default();
+        self.spills = self.reserved();
         self.emit.lea(RSP, RSP, 8);
-        self.pending.push((other, Pending::ReturnElsewhere { index: self.index }));
+        let fields = self.fields();
+        self.pending.push((other, Pending::ReturnElsewhere { index: self.index, fields }));
         self.inline_tick(true);
     }
 
@@ -485,7 +585,7 @@ impl Lower<'_> {
                 }
             }
         }
-        self.lookup();
+        self.lookup(self.fields());
     }
 
     /// The target of an indirect jump or call to rcx.
@@ -506,8 +606,14 @@ impl Lower<'_> {
     }
 
     /// To the translation that probably belongs to the target in rcx; its prefix makes sure.
-    fn lookup(&mut self) {
-        if self.weave.ticks {
+    fn lookup(&mut self, fields: u16) {
+        if self.observer.is_some() {
+            let executed = self.index + 1;
+            let number = self.number_exit(executed, fields, false);
+            self.foot(number, fields);
+            self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
+        }
+        if self.plan.ticks {
             let ticks = cpu::field(offset_of!(Cpu, ticks));
             self.emit.copy(RDX, RCX);
             self.emit.load_cell(RCX, ticks);

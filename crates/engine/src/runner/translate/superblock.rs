@@ -5,7 +5,9 @@
 //! address that the call pushed. It ends where the target is not known, at the kernel, or when it
 //! is long enough.
 
-use super::facts::{self, ALL_FLAGS, Facts, Flow};
+use super::accesses::{self, Accesses};
+use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
+use super::observe::NEVER_RESERVED;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
 
 /// Most instructions of one superblock.
@@ -40,6 +42,8 @@ pub struct Guest {
     pub bytes: [u8; 15],
     /// Registers, flags, flow.
     pub facts: Facts,
+    /// Memory, if it is observed.
+    pub accesses: Accesses,
     /// What it is here.
     pub role: Role,
     /// Flags that may still be read, or be seen by a signal handler, before it executes.
@@ -93,13 +97,26 @@ struct Builder<'a, S> {
     branches: usize,
     returns: Vec<u64>,
     limit: usize,
+    limits: Limits,
+    used: Set,
 }
 
-/// Decodes the superblock at `pc`, of at most `limit` instructions.
+/// What a superblock must keep to.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Most instructions.
+    pub instructions: usize,
+    /// General registers that it must not use, for the engine to work with.
+    pub reserved: usize,
+    /// Whether memory accesses are wanted.
+    pub accesses: bool,
+}
+
+/// Decodes the superblock at `pc`.
 pub fn decode<S: CodeSource>(
     source: &S,
     pc: u64,
-    limit: usize,
+    limits: Limits,
 ) -> Result<Superblock, NotExecutable> {
     let mut builder = Builder {
         source,
@@ -107,7 +124,9 @@ pub fn decode<S: CodeSource>(
         guests: Vec::with_capacity(MAX_INSTRUCTIONS),
         branches: 0,
         returns: Vec::new(),
-        limit: limit.min(MAX_INSTRUCTIONS),
+        limit: limits.instructions.min(MAX_INSTRUCTIONS),
+        limits,
+        used: NEVER_RESERVED.iter().fold(Set::default(), |set, register| set.with(*register)),
     };
     let next = builder.build(pc)?;
     let mut superblock = Superblock { pc, guests: builder.guests, next };
@@ -127,14 +146,44 @@ impl<S: CodeSource> Builder<'_, S> {
                 return Ok(pc);
             };
             let facts = facts::of(&instruction, &mut self.factory);
-            let (role, next) = self.place(&instruction, &facts);
-            self.guests.push(Guest { instruction, bytes, facts, role, live_flags: ALL_FLAGS });
+            let accesses = if self.limits.accesses {
+                accesses::of(&instruction, &mut self.factory)
+            } else {
+                Accesses::List(Vec::new())
+            };
+            if !self.guests.is_empty()
+                && (accesses == Accesses::Explicit || !self.leaves_registers(&facts))
+            {
+                return Ok(pc);
+            }
+            self.used = Set(self.used.0 | facts.uses.0);
+            let (role, next) = if accesses == Accesses::Explicit && facts.flow == Flow::Next {
+                // By itself: the engine works out its accesses each time.
+                self.limit = 0;
+                (Role::Plain, instruction.next_ip())
+            } else {
+                self.place(&instruction, &facts)
+            };
+            self.guests.push(Guest {
+                instruction,
+                bytes,
+                facts,
+                accesses,
+                role,
+                live_flags: ALL_FLAGS,
+            });
             pc = next;
             if role == Role::Last {
                 break;
             }
         }
         Ok(pc)
+    }
+
+    /// Whether enough registers stay unused if this instruction is added.
+    fn leaves_registers(&self, facts: &Facts) -> bool {
+        let free = (!(self.used.0 | facts.uses.0)).count_ones() as usize;
+        free >= self.limits.reserved
     }
 
     fn fetch(&self, pc: u64) -> Option<(Instruction, [u8; 15])> {

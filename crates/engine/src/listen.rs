@@ -1,0 +1,102 @@
+//! The host's end of the event rings: maps the ring of each process of the guest and feeds what
+//! comes to a consumer, on a thread of its own.
+
+use crate::ring::{self, BUFFER_BYTES, BUFFERS, FREE, HEADER_BYTES, Header, LAST, TOTAL_BYTES};
+use events::Consumer;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
+
+/// Makes the consumer for a process of the guest.
+pub type MakeConsumer<'a> = &'a mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send);
+
+/// A ring in the host's memory.
+struct Mapped {
+    base: *mut u8,
+}
+
+// SAFETY: the memory is shared by design; every access goes through the atomics of the header or
+// is to a buffer that they say is the host's.
+unsafe impl Send for Mapped {}
+
+impl Mapped {
+    fn open(process: i32, descriptor: i32) -> io::Result<Self> {
+        let path = format!("/proc/{process}/fd/{descriptor}");
+        let file = File::options().read(true).write(true).open(path)?;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: a fresh mapping of a file of the right size, made by the runner.
+        let base = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                TOTAL_BYTES as usize,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { base: base.cast() })
+    }
+
+    fn header(&self) -> &Header {
+        // SAFETY: the first page of the mapping; all fields are atomics.
+        unsafe { &*self.base.cast::<Header>() }
+    }
+
+    /// The contents of a buffer that the runner has handed over.
+    fn buffer(&self, index: usize, length: u32) -> &[u8] {
+        let offset = HEADER_BYTES + index as u64 * BUFFER_BYTES;
+        let length = u64::from(length).min(BUFFER_BYTES) as usize;
+        // SAFETY: inside the mapping, and the runner does not touch it until it is free again.
+        unsafe { std::slice::from_raw_parts(self.base.add(offset as usize), length) }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `open` with this size.
+        unsafe { libc::munmap(self.base.cast(), TOTAL_BYTES as usize) };
+    }
+}
+
+/// Takes up a process's ring and feeds it to a consumer until the process ends.
+pub fn attach(
+    process: i32,
+    descriptor: i32,
+    mut consumer: Box<dyn Consumer>,
+) -> io::Result<JoinHandle<()>> {
+    let mapped = Mapped::open(process, descriptor)?;
+    ring::set(&mapped.header().attached, 1);
+    Ok(std::thread::spawn(move || {
+        feed(&mapped, process, consumer.as_mut());
+        consumer.end();
+    }))
+}
+
+fn feed(mapped: &Mapped, process: i32, consumer: &mut dyn Consumer) {
+    for index in (0..BUFFERS).cycle() {
+        let (state, length) = &mapped.header().buffers[index];
+        while !ring::wait_briefly(state, FREE) {
+            if is_gone(process) && state.load(Ordering::Acquire) == FREE {
+                return;
+            }
+        }
+        let last = state.load(Ordering::Acquire) == LAST;
+        consumer.records(mapped.buffer(index, length.load(Ordering::Relaxed)));
+        if last {
+            return;
+        }
+        ring::set(state, FREE);
+    }
+}
+
+/// Whether a process has ended, reaped or not.
+fn is_gone(process: i32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_none_or(|s| s == 'Z')
+}

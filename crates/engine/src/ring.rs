@@ -1,0 +1,77 @@
+//! The ring of event buffers that a runner fills and the host empties, in memory that they share.
+//!
+//! ```text
+//! page 0   attached u32, then for each buffer: state u32, length u32
+//! then     the buffers
+//! ```
+//! The runner maps each buffer with an unmapped page behind it: a record that runs over the end
+//! faults, so that translated code needs no bounds check.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Number of buffers.
+pub const BUFFERS: usize = 8;
+/// Bytes of a buffer.
+pub const BUFFER_BYTES: u64 = 1 << 20;
+/// Bytes before the first buffer.
+pub const HEADER_BYTES: u64 = 4096;
+/// Bytes of the whole.
+pub const TOTAL_BYTES: u64 = HEADER_BYTES + BUFFERS as u64 * BUFFER_BYTES;
+
+/// The runner may fill the buffer.
+pub const FREE: u32 = 0;
+/// The host may read it.
+pub const FULL: u32 = 1;
+/// Nothing more will come.
+pub const LAST: u32 = 2;
+
+/// The shared words.
+#[repr(C)]
+pub struct Header {
+    /// Set to one when the host has mapped the ring.
+    pub attached: AtomicU32,
+    /// State and length of each buffer.
+    pub buffers: [(AtomicU32, AtomicU32); BUFFERS],
+}
+
+/// Waits while a word has a value.
+pub fn wait_while(word: &AtomicU32, value: u32) {
+    while word.load(Ordering::Acquire) == value {
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
+        // SAFETY: the word is shared memory that stays mapped; the kernel reads the timeout.
+        unsafe {
+            crate::runner::sys::syscall!(
+                libc::SYS_futex,
+                word.as_ptr(),
+                libc::FUTEX_WAIT,
+                value,
+                &raw const pause
+            );
+        }
+    }
+}
+
+/// Waits while a word has a value, but not for long; whether it has changed.
+pub fn wait_briefly(word: &AtomicU32, value: u32) -> bool {
+    let pause = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+    if word.load(Ordering::Acquire) == value {
+        // SAFETY: as above.
+        unsafe {
+            crate::runner::sys::syscall!(
+                libc::SYS_futex,
+                word.as_ptr(),
+                libc::FUTEX_WAIT,
+                value,
+                &raw const pause
+            );
+        }
+    }
+    word.load(Ordering::Acquire) != value
+}
+
+/// Changes a word and wakes whoever waits for that.
+pub fn set(word: &AtomicU32, value: u32) {
+    word.store(value, Ordering::Release);
+    // SAFETY: a wake touches no memory.
+    unsafe { crate::runner::sys::syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+}

@@ -1,0 +1,131 @@
+//! The runner's end of the event ring: where translated code writes its records, and the records
+//! that the dispatcher adds.
+
+use super::cpu::cpu;
+use super::layout;
+use super::report;
+use super::sys::{self, syscall};
+use crate::report::Message;
+use crate::ring::{self, BUFFER_BYTES, BUFFERS, FREE, FULL, HEADER_BYTES, Header, LAST};
+use ::events::record;
+use std::sync::atomic::Ordering;
+
+const SPACING: u64 = BUFFER_BYTES + 4096;
+const FIRST_BUFFER: u64 = layout::EVENT_BUFFERS.start + 0x10000;
+
+/// The ring of this process.
+pub struct Ring {
+    current: usize,
+}
+
+fn header() -> &'static Header {
+    // SAFETY: mapped by `Ring::new` before anyone asks.
+    unsafe { &*(layout::EVENT_BUFFERS.start as *const Header) }
+}
+
+fn start_of(buffer: usize) -> u64 {
+    FIRST_BUFFER + buffer as u64 * SPACING
+}
+
+impl Ring {
+    /// Makes a ring, and waits until the host has taken it up.
+    pub fn new() -> Result<Self, i32> {
+        // SAFETY: the kernel reads a terminated name.
+        let file = unsafe { syscall!(libc::SYS_memfd_create, c"events".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            return Err(-file as i32);
+        }
+        let file = file as i32;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: ranges of the engine's own, nothing else is there (or an older ring, whose
+        // place this one takes).
+        unsafe {
+            syscall!(libc::SYS_ftruncate, file, ring::TOTAL_BYTES);
+            let base = layout::EVENT_BUFFERS.start;
+            sys::map_fixed(base, HEADER_BYTES, protection, libc::MAP_SHARED, file, 0)?;
+            for buffer in 0..BUFFERS {
+                let offset = HEADER_BYTES + buffer as u64 * BUFFER_BYTES;
+                let start = start_of(buffer);
+                let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+                sys::map_fixed(start, BUFFER_BYTES, protection, flags, file, offset)?;
+            }
+        }
+        report::send(&Message::Ring { process: sys::getpid(), descriptor: file });
+        ring::wait_while(&header().attached, 0);
+        // SAFETY: ours.
+        unsafe { syscall!(libc::SYS_close, file) };
+        cpu().events = start_of(0);
+        Ok(Self { current: 0 })
+    }
+
+    /// The end of the buffer in use.
+    fn end(&self) -> u64 {
+        start_of(self.current) + BUFFER_BYTES
+    }
+
+    /// Hands the buffer over, up to `length`, and goes on in the next one.
+    fn turn(&mut self, length: u64, state: u32) {
+        let (word, bytes) = &header().buffers[self.current];
+        bytes.store(length as u32, Ordering::Relaxed);
+        ring::set(word, state);
+        self.current = (self.current + 1) % BUFFERS;
+        if state != LAST {
+            let (word, _) = &header().buffers[self.current];
+            while word.load(Ordering::Acquire) != FREE {
+                ring::wait_while(word, FULL);
+            }
+        }
+    }
+
+    /// A record has run over the end of the buffer: it moves to the next one. Called from the
+    /// signal handler; the new place of the record.
+    pub fn overflow(&mut self) -> u64 {
+        let record = cpu().events;
+        let (begin, end) = (start_of(self.current), self.end());
+        self.turn(record - begin, FULL);
+        let fresh = start_of(self.current);
+        // SAFETY: both ranges are mapped buffers; a record is far shorter than a buffer.
+        unsafe {
+            std::ptr::copy_nonoverlapping(
+                record as *const u8,
+                fresh as *mut u8,
+                (end - record) as usize,
+            );
+        }
+        cpu().events = fresh;
+        fresh
+    }
+
+    /// Appends a record of the dispatcher's. No superblock is under way.
+    pub fn append(&mut self, bytes: &[u8]) {
+        if cpu().events + bytes.len() as u64 > self.end() {
+            self.turn(cpu().events - start_of(self.current), FULL);
+            cpu().events = start_of(self.current);
+        }
+        // SAFETY: there is room, checked above; shapes are far shorter than a buffer.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), cpu().events as *mut u8, bytes.len());
+        }
+        cpu().events += bytes.len() as u64;
+    }
+
+    /// A superblock was left in the middle: what it has stored becomes a record of its own.
+    pub fn partial(&mut self, first_exit: u32, executed: u16, fields: u16) {
+        let length = fields as usize * record::FIELD;
+        let mut bytes = Vec::with_capacity(12 + length);
+        bytes.extend(record::PARTIAL.to_le_bytes());
+        bytes.extend(first_exit.to_le_bytes());
+        bytes.extend(u32::from(executed).to_le_bytes());
+        // SAFETY: the unfinished record stands at `events`, its fields behind four bytes.
+        let stored = unsafe {
+            std::slice::from_raw_parts((cpu().events + 4) as *const u8, length)
+        };
+        bytes.extend_from_slice(stored);
+        self.append(&bytes);
+    }
+
+    /// Hands over what there is; nothing more will come.
+    pub fn finish(&mut self) {
+        self.turn(cpu().events - start_of(self.current), LAST);
+    }
+}

@@ -1,0 +1,244 @@
+//! Weaves observation into a translation.
+//!
+//! Two registers that the superblock does not use are put aside at its head: one points to the
+//! record under construction, the other is scratch. Addresses go to fixed offsets of the record;
+//! the number of the exit is written, and the pointer moved on, when the superblock is left. There
+//! is no bounds check: a record that runs past the buffer hits a guard page, and the signal handler
+//! moves it to the next buffer.
+//!
+//! An address is only stored if it cannot be derived from one that is there already: registers are
+//! followed through pushes, pops, additions of constants and copies.
+
+use super::accesses::{Accesses, Form, Operand};
+use super::emit::Emit;
+use super::superblock::{Guest, Superblock};
+use crate::runner::cpu::reg::{RCX, RDI, RDX, RSI, RSP};
+use events::record::FIELD;
+use events::shape::{self, Access, Shape, Source};
+use iced_x86::{Mnemonic, OpKind};
+
+/// Slot of the register that points to the record.
+pub const SLOT_RECORD: u8 = 3;
+/// Slot of the scratch register.
+pub const SLOT_SCRATCH: u8 = 4;
+/// Bytes before the first field.
+const HEADER: i32 = 4;
+
+/// What is known while a superblock is written.
+pub struct Observer {
+    /// Register that points to the record.
+    pub record: u8,
+    /// Scratch register.
+    pub scratch: u8,
+    /// Whether addresses are stored.
+    memory: bool,
+    fields: u16,
+    known: [Option<(u16, i64)>; 16],
+    sums: Vec<(Form, u16)>,
+    /// The facts that go to the consumer.
+    pub shape: Shape,
+    repeat: Option<u16>,
+}
+
+/// Registers that inserted code has uses for of its own.
+pub const NEVER_RESERVED: [u8; 3] = [RCX, RDX, RSP];
+
+impl Observer {
+    /// For a superblock that leaves two registers alone.
+    pub fn new(superblock: &Superblock, first_exit: u32, memory: bool) -> Self {
+        let used = superblock.guests.iter().fold(0, |used, guest| used | guest.facts.uses.0);
+        let mut free = (0..16u8).filter(|register| {
+            used & 1 << register == 0 && !NEVER_RESERVED.contains(register)
+        });
+        let mut next = || free.next().expect("the superblock leaves two registers alone");
+        // The record pointer is best above rdi: pc-relative operands want the low registers.
+        let (scratch, record) = (next(), next());
+        Self {
+            record,
+            scratch,
+            memory,
+            fields: 0,
+            known: [None; 16],
+            sums: Vec::new(),
+            shape: Shape { first_exit, ..Shape::default() },
+            repeat: None,
+        }
+    }
+
+    /// Fields stored so far.
+    pub fn fields(&self) -> u16 {
+        self.fields
+    }
+
+    /// Bytes of a record with so many fields.
+    pub fn record_bytes(fields: u16) -> i32 {
+        HEADER + fields as i32 * FIELD as i32
+    }
+
+    /// Stores what is needed before an instruction executes.
+    pub fn before(&mut self, emit: &mut Emit, guest: &Guest, index: u16) {
+        self.shape.instructions.push(shape::Instruction {
+            pc: guest.pc(),
+            length: guest.instruction.len() as u8,
+            kind: kind(guest),
+        });
+        self.shape.fields_before.push(self.fields);
+        if !self.memory {
+            return;
+        }
+        match &guest.accesses {
+            Accesses::List(list) => {
+                for operand in list {
+                    let source = self.source(emit, operand);
+                    self.add(index, operand.write, operand.size, operand.fs, source);
+                }
+            }
+            Accesses::Repeat { size, source, compares, writes } => {
+                let field = self.store(emit, RCX);
+                self.store(emit, RSI);
+                self.store(emit, RDI);
+                self.repeat = Some(field);
+                for (present, write, from_source) in
+                    [(*source, false, true), (*compares, false, false), (*writes, true, false)]
+                {
+                    if present {
+                        let source = Source::Repeat { field };
+                        self.add(index, write, *size, false, source);
+                        self.shape.accesses.last_mut().expect("just added").from_source =
+                            from_source;
+                    }
+                }
+            }
+            Accesses::Explicit => self.add(index, false, 0, false, Source::Explicit),
+        }
+    }
+
+    /// Stores what is only known once it has executed, and forgets what it changed.
+    pub fn after(&mut self, emit: &mut Emit, guest: &Guest) {
+        if self.repeat.take().is_some() {
+            self.store(emit, RCX);
+            let moves_source = matches!(
+                guest.instruction.mnemonic(),
+                Mnemonic::Lodsb | Mnemonic::Lodsw | Mnemonic::Lodsd | Mnemonic::Lodsq
+            );
+            self.store(emit, if moves_source { RSI } else { RDI });
+        }
+        if self.memory {
+            self.follow(guest);
+        }
+    }
+
+    fn add(&mut self, index: u16, write: bool, size: u16, fs: bool, source: Source) {
+        let access = Access { index, write, fs, from_source: false, size, source };
+        self.shape.accesses.push(access);
+    }
+
+    /// Where the consumer finds an address: derived if possible, else stored now.
+    fn source(&mut self, emit: &mut Emit, operand: &Operand) -> Source {
+        match operand.form {
+            Form::Constant(address) => Source::Constant(address),
+            Form::Base(base, displacement) => {
+                let (field, offset) = match self.known[base as usize] {
+                    Some(known) => known,
+                    None => {
+                        let known = (self.store(emit, base), 0);
+                        self.known[base as usize] = Some(known);
+                        known
+                    }
+                };
+                Source::Field { field, offset: offset + displacement }
+            }
+            form @ Form::Sum(base, index, scale, displacement) => {
+                if let Some((_, field)) = self.sums.iter().find(|(sum, _)| *sum == form) {
+                    return Source::Field { field: *field, offset: 0 };
+                }
+                emit.lea_scaled(self.scratch, base, index, scale, displacement);
+                let field = self.store(emit, self.scratch);
+                self.sums.push((form, field));
+                Source::Field { field, offset: 0 }
+            }
+        }
+    }
+
+    fn store(&mut self, emit: &mut Emit, register: u8) -> u16 {
+        let field = self.fields;
+        self.fields += 1;
+        emit.store(self.record, Self::record_bytes(field), register);
+        field
+    }
+
+    /// Registers after an instruction, in terms of fields.
+    fn follow(&mut self, guest: &Guest) {
+        let instruction = &guest.instruction;
+        let old = self.known;
+        let written = guest.facts.writes;
+        self.sums.retain(|(form, _)| match form {
+            Form::Sum(base, index, ..) => {
+                !written.has(*index) && base.is_none_or(|base| !written.has(base))
+            }
+            _ => true,
+        });
+        for register in 0..16u8 {
+            if written.has(register) {
+                self.known[register as usize] = None;
+            }
+        }
+        let shifted = |register: u8, by: i64| {
+            old[register as usize].map(|(field, offset)| (field, offset + by))
+        };
+        if written.has(RSP) && instruction.is_stack_instruction() {
+            let moved = instruction.stack_pointer_increment();
+            let pops_into_it = instruction.mnemonic() == Mnemonic::Pop
+                && super::facts::number(instruction.op0_register()) == Some(RSP);
+            if moved != 0 && !pops_into_it {
+                self.known[RSP as usize] = shifted(RSP, i64::from(moved));
+            }
+        }
+        let Some((to, from, by)) = constant_change(guest) else { return };
+        self.known[to as usize] = shifted(from, by);
+    }
+}
+
+/// `to = from + constant`, for instructions that do just that to whole registers.
+fn constant_change(guest: &Guest) -> Option<(u8, u8, i64)> {
+    let instruction = &guest.instruction;
+    let to = instruction.op0_register();
+    if !to.is_gpr64() {
+        return None;
+    }
+    let to = super::facts::number(to)?;
+    let immediate = || {
+        let is_immediate = !matches!(instruction.op1_kind(), OpKind::Register | OpKind::Memory);
+        is_immediate.then(|| instruction.immediate(1) as i64)
+    };
+    match instruction.mnemonic() {
+        Mnemonic::Add => Some((to, to, immediate()?)),
+        Mnemonic::Sub => Some((to, to, immediate()?.checked_neg()?)),
+        Mnemonic::Inc => Some((to, to, 1)),
+        Mnemonic::Dec => Some((to, to, -1)),
+        Mnemonic::Mov if instruction.op1_kind() == OpKind::Register => {
+            let from = instruction.op1_register();
+            from.is_gpr64().then_some(())?;
+            Some((to, super::facts::number(from)?, 0))
+        }
+        Mnemonic::Lea if instruction.memory_index() == iced_x86::Register::None => {
+            let from = instruction.memory_base();
+            from.is_gpr64().then_some(())?;
+            let by = instruction.memory_displacement64() as i64;
+            Some((to, super::facts::number(from)?, by))
+        }
+        _ => None,
+    }
+}
+
+fn kind(guest: &Guest) -> u8 {
+    use super::facts::Flow;
+    match guest.facts.flow {
+        Flow::Branch(_) | Flow::ShortBranch(_) => shape::KIND_BRANCH,
+        Flow::Jump(_) | Flow::IndirectJump => shape::KIND_JUMP,
+        Flow::Call(_) | Flow::IndirectCall => shape::KIND_CALL,
+        Flow::Return => shape::KIND_RETURN,
+        Flow::Syscall => shape::KIND_SYSCALL,
+        _ => shape::KIND_PLAIN,
+    }
+}

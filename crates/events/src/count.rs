@@ -1,0 +1,159 @@
+//! Counts what a guest executes: instructions, blocks, branches, loads, stores, system calls, in
+//! all and by thread. It never expands records: every exit stands for known sums.
+
+use crate::consume::Consumer;
+use crate::decode::{Decoder, Malformed, Path, Record};
+use crate::record::{self, Cursor};
+use crate::shape::{KIND_BRANCH, KIND_CALL, KIND_RETURN, Shape, Source};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Sums of one thread or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Instructions executed; a repeated string instruction is one.
+    pub instructions: u64,
+    /// Superblocks entered.
+    pub blocks: u64,
+    /// Conditional branches.
+    pub branches: u64,
+    /// Conditional branches that were taken.
+    pub taken: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Returns.
+    pub returns: u64,
+    /// Reads of memory.
+    pub loads: u64,
+    /// Writes of memory.
+    pub stores: u64,
+    /// System calls.
+    pub syscalls: u64,
+}
+
+impl Counts {
+    /// Adds another sum to this one.
+    pub fn add(&mut self, other: &Self) {
+        self.instructions += other.instructions;
+        self.blocks += other.blocks;
+        self.branches += other.branches;
+        self.taken += other.taken;
+        self.calls += other.calls;
+        self.returns += other.returns;
+        self.loads += other.loads;
+        self.stores += other.stores;
+        self.syscalls += other.syscalls;
+    }
+}
+
+/// Counts the events of one process.
+#[derive(Default)]
+pub struct Counter {
+    decoder: Decoder,
+    thread: u32,
+    /// For each shape, the sums of its first N instructions.
+    prefixes: Vec<Vec<Counts>>,
+    /// Sums by thread.
+    pub threads: BTreeMap<u32, Counts>,
+    /// Whether the stream was broken somewhere.
+    pub broken: bool,
+    /// Bytes of the stream.
+    pub bytes: u64,
+}
+
+impl Counter {
+    /// The sums of all threads.
+    pub fn total(&self) -> Counts {
+        let mut total = Counts::default();
+        self.threads.values().for_each(|counts| total.add(counts));
+        total
+    }
+
+    fn count(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let (threads, thread, prefixes) = (&mut self.threads, &mut self.thread, &mut self.prefixes);
+        let mut current = threads.remove(thread).unwrap_or_default();
+        let mut explicit = Counts::default();
+        let mut broken = false;
+        let done = self.decoder.records(bytes, |record| match record {
+            Record::Thread(number, _) => {
+                threads.insert(*thread, current);
+                *thread = number;
+                current = threads.remove(thread).unwrap_or_default();
+            }
+            Record::Syscall(..) => current.syscalls += 1,
+            Record::Accesses(list) => match explicit_counts(list) {
+                Some(counts) => explicit = counts,
+                None => broken = true,
+            },
+            Record::Path(path) => {
+                while prefixes.len() <= path.number as usize {
+                    prefixes.push(Vec::new());
+                }
+                let sums = &mut prefixes[path.number as usize];
+                if sums.is_empty() {
+                    *sums = prefix_sums(path.shape);
+                }
+                current.add(&sums[path.executed as usize]);
+                current.blocks += 1;
+                current.taken += u64::from(path.taken);
+                if path.executed > 0 {
+                    current.add(&std::mem::take(&mut explicit));
+                }
+                repeated(&path, &mut current);
+            }
+        });
+        threads.insert(*thread, current);
+        if broken { Err(Malformed) } else { done }
+    }
+}
+
+fn explicit_counts(mut list: Cursor<'_>) -> Option<Counts> {
+    let mut counts = Counts::default();
+    while !list.is_empty() {
+        let write = list.u8()? & 1 != 0;
+        list.take(12)?;
+        counts.stores += u64::from(write);
+        counts.loads += u64::from(!write);
+    }
+    Some(counts)
+}
+
+/// What the first N instructions of a superblock amount to, for each N. Repeated string
+/// instructions are counted by record.
+fn prefix_sums(shape: &Shape) -> Vec<Counts> {
+    let mut sums = vec![Counts::default()];
+    let mut sum = Counts::default();
+    for (index, instruction) in shape.instructions.iter().enumerate() {
+        sum.instructions += 1;
+        sum.branches += u64::from(instruction.kind == KIND_BRANCH);
+        sum.calls += u64::from(instruction.kind == KIND_CALL);
+        sum.returns += u64::from(instruction.kind == KIND_RETURN);
+        for access in shape.accesses.iter().filter(|access| usize::from(access.index) == index) {
+            if matches!(access.source, Source::Constant(_) | Source::Field { .. }) {
+                sum.loads += u64::from(!access.write);
+                sum.stores += u64::from(access.write);
+            }
+        }
+        sums.push(sum);
+    }
+    sums
+}
+
+/// Adds the accesses of repeated string instructions.
+fn repeated(path: &Path<'_, '_>, counts: &mut Counts) {
+    for access in path.shape.accesses.iter().filter(|access| access.index < path.executed) {
+        let Source::Repeat { field } = access.source else { continue };
+        let get = |index: usize| record::field(path.payload, field as usize + index);
+        let (Some(before), Some(after)) = (get(0), get(3)) else { continue };
+        let steps = before.wrapping_sub(after) & ((1 << 48) - 1);
+        counts.loads += if access.write { 0 } else { steps };
+        counts.stores += if access.write { steps } else { 0 };
+    }
+}
+
+impl Consumer for Counter {
+    fn records(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.broken |= self.count(bytes).is_err();
+    }
+}

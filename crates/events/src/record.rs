@@ -1,0 +1,81 @@
+//! The bytes of a stream.
+//!
+//! ```text
+//! exit      u32 number ≥ FIRST_EXIT, then the fields of the shape up to that exit, 6 bytes each
+//! DEFINE    u32 kind, u32 length, shape
+//! PARTIAL   u32 kind, u32 exit number of the shape's first exit, u32 executed, fields up to there
+//! THREAD    u32 kind, u32 thread, u64 FS base
+//! SYSCALL   u32 kind, u64 number, 6 × u64 arguments, i64 answer
+//! ACCESS    u32 kind, u32 length, u8 flags (1: write), u64 address, u32 size, … repeated
+//! FLUSH     u32 kind: exit numbers start anew
+//! ```
+
+/// Numbers below this are kinds, from here on exits.
+pub const FIRST_EXIT: u32 = 16;
+/// A superblock has been translated.
+pub const DEFINE: u32 = 1;
+/// A superblock was left in the middle: a fault or a signal.
+pub const PARTIAL: u32 = 2;
+/// From here on another thread runs, or the same one with another FS base.
+pub const THREAD: u32 = 3;
+/// A system call has returned.
+pub const SYSCALL: u32 = 4;
+/// Accesses of the next instruction that only the engine could work out.
+pub const ACCESS: u32 = 5;
+/// Exit numbers start anew.
+pub const FLUSH: u32 = 6;
+/// Bytes of a field.
+pub const FIELD: usize = 6;
+
+/// Reads numbers off a byte slice; `None` where it ends.
+#[derive(Clone, Copy)]
+pub struct Cursor<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Cursor<'a> {
+    /// At the start of the slice.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// Whether nothing is left.
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The next bytes.
+    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
+        Some(taken)
+    }
+
+    /// An 8-bit number.
+    pub fn u8(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    /// A 16-bit number.
+    pub fn u16(&mut self) -> Option<u16> {
+        self.take(2).map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
+    }
+
+    /// A 32-bit number.
+    pub fn u32(&mut self) -> Option<u32> {
+        self.take(4).map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
+    }
+
+    /// A 64-bit number.
+    pub fn u64(&mut self) -> Option<u64> {
+        self.take(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("eight bytes")))
+    }
+}
+
+/// Reads a 6-byte field of a payload.
+pub fn field(payload: &[u8], index: usize) -> Option<u64> {
+    let bytes = payload.get(index * FIELD..(index + 1) * FIELD)?;
+    let mut wide = [0; 8];
+    wide[..FIELD].copy_from_slice(bytes);
+    Some(u64::from_le_bytes(wide))
+}
