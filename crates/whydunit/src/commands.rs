@@ -1,6 +1,7 @@
 //! The subcommands: one file each, and the list of them.
 
 mod demo;
+mod linearize;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -10,6 +11,8 @@ use clap::Subcommand;
 pub enum Command {
     /// Show the main job on a small built-in program
     Demo(demo::Demo),
+    /// Prove or refute that a concurrent data structure is linearizable
+    Linearize(linearize::Linearize),
 }
 
 impl Command {
@@ -17,6 +20,7 @@ impl Command {
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
             Self::Demo(command) => command.run(),
+            Self::Linearize(command) => command.run(),
         }
     }
 }
