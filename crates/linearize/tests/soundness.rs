@@ -24,7 +24,7 @@ fn what_is_proved_has_no_counterexample_in_all_interleavings() {
     let config = Config { cases: SPECIFICATIONS, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = TestRunner::new_with_rng(config, rng);
-    let bytes = proptest::collection::vec(proptest::num::u8::ANY, 10..90);
+    let bytes = proptest::collection::vec(proptest::num::u8::ANY, 20..160);
     let result = runner.run(&bytes, |bytes| {
         let text = specification(&mut Choices::new(&bytes));
         let source = Source::new("random", text.clone());

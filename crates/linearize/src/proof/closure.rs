@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::footprint::Footprint;
-use super::pairs::{Part, aliases, run, swaps};
+use super::pairs::{Part, aliases, ends_late, run, swaps, swaps_in_some_role};
 use super::{Obstacle, Prefix, prefixes};
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
@@ -94,6 +94,7 @@ impl<'p> Prover<'p> {
         let operations = [x.operation, y.operation];
         let (left, right) = (Part::first(0, x.length), Part::first(1, y.length));
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
+        let may_end_late = self.may_end_late(x);
         let found: RefCell<Vec<Stuck>> = RefCell::default();
         let walked = walk(self.program, self.claims, |path| {
             let mut runner = Runner::new(self.program, &operations);
@@ -110,10 +111,12 @@ impl<'p> Prover<'p> {
                 found.borrow_mut().push(Stuck { follower, context, blocked: None });
                 found.borrow().len() - 1
             });
-            run(path, &mut runner, &mut store, &[next.clone()], Mode::Assume)?;
+            run(path, &mut runner, &mut store, std::slice::from_ref(&next), Mode::Assume)?;
             path.use_claims()?;
             let moved = [left.clone(), next.clone(), right.clone()];
-            if !swaps(path, &mut runner, &start, &moved, &store)? {
+            let explained = swaps_in_some_role(path, &mut runner, &start, &moved, &store)?
+                || (may_end_late && ends_late(path, &runner, &start, &right, &store)?);
+            if !explained {
                 let aliases = aliases(path, &runner, &store);
                 found.borrow_mut()[index].blocked.get_or_insert(aliases);
             }
@@ -125,6 +128,13 @@ impl<'p> Prover<'p> {
     fn footprint(&self, prefix: Prefix) -> &Footprint {
         let at = self.prefixes.iter().position(|&known| known == prefix).unwrap_or_default();
         &self.footprints[at]
+    }
+
+    /// Whether the next sub-operation of x is its last, and nothing before it changed anything
+    /// shared: the operation may then as well run as a whole at its end.
+    fn may_end_late(&self, x: Prefix) -> bool {
+        let last = x.length + 1 == self.program.operations[x.operation].steps.len();
+        last && !self.footprint(x).writes_anything()
     }
 
     /// The closure: what directly follows x and cannot be moved before it, and whatever cannot be
@@ -194,6 +204,7 @@ impl<'p> Prover<'p> {
     ) -> Option<(usize, Vec<String>)> {
         let mut context = taken.clone();
         self.stabilize(&mut context, closure);
+        let may_end_late = self.may_end_late(x);
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
         for (between, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
             let y = self.prefixes[between];
@@ -203,7 +214,10 @@ impl<'p> Prover<'p> {
                 let mut store = start.clone();
                 run(path, runner, &mut store, &[part.clone(), next.clone()], Mode::Assume)?;
                 path.use_claims()?;
-                if !swaps(path, runner, start, &[next.clone(), part.clone()], &store)? {
+                let moved = [next.clone(), part.clone()];
+                let explained = swaps_in_some_role(path, runner, start, &moved, &store)?
+                    || (may_end_late && ends_late(path, runner, start, &part, &store)?);
+                if !explained {
                     blocked = Some(aliases(path, runner, &store));
                 }
                 Ok(blocked.is_none())
@@ -236,15 +250,15 @@ impl<'p> Prover<'p> {
         let part = Part::first(1, prefix.length);
         let walked = self.walk_in(context, prefix, |path, runner, start| {
             let mut store = start.clone();
-            run(path, runner, &mut store, &[part.clone()], Mode::Assume)?;
+            run(path, runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
             path.use_claims()?;
-            weaker.weaken(path, &store);
+            weaker.weaken(path, runner, &mut store)?;
             Ok(true)
         });
         if !walked {
             weaker.literals.clear();
         }
-        let changed = weaker.literals.len() < context.literals.len();
+        let changed = weaker != *context;
         *context = weaker;
         changed
     }
@@ -257,7 +271,7 @@ impl<'p> Prover<'p> {
         let steps = self.program.operations[x.operation].steps.len();
         let mut context = context.clone();
         loop {
-            let before = context.literals.len();
+            let before = context.clone();
             for (operation, other) in self.program.operations.iter().enumerate() {
                 for step in 0..other.steps.len() {
                     self.weaken_by_step(&mut context, operation, step);
@@ -266,7 +280,7 @@ impl<'p> Prover<'p> {
             for step in x.length..steps {
                 self.weaken_by_own(&mut context, x, step);
             }
-            if context.literals.len() == before {
+            if context == before {
                 break;
             }
         }
@@ -283,8 +297,8 @@ impl<'p> Prover<'p> {
             let mut store = Store::start(path, &sizes(self.program, &operations));
             context.enter(path, &mut runner, &mut store)?;
             unknown_locals(path, &mut store, 1, operation);
-            run(path, &mut runner, &mut store, &[part.clone()], Mode::Assume)?;
-            weaker.weaken(path, &store);
+            run(path, &mut runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
+            weaker.weaken(path, &mut runner, &mut store)?;
             Ok(true)
         });
         if walked.is_err() {
@@ -296,8 +310,8 @@ impl<'p> Prover<'p> {
     fn weaken_by_own(&self, context: &mut Context, x: Prefix, step: usize) {
         let standing = context.after(self.program, x.length..step);
         let mut weaker = context.clone();
-        let walked = self.walk_own(&standing, step, |path, store| {
-            weaker.weaken(path, store);
+        let walked = self.walk_own(&standing, step, |path, runner, store| {
+            weaker.weaken(path, runner, store)?;
             Ok(true)
         });
         if !walked {
@@ -309,7 +323,7 @@ impl<'p> Prover<'p> {
     fn can_run(&self, context: &Context, x: Prefix, step: usize) -> bool {
         let standing = context.after(self.program, x.length..step);
         let mut possible = false;
-        let walked = self.walk_own(&standing, step, |_, _| {
+        let walked = self.walk_own(&standing, step, |_, _, _| {
             possible = true;
             Ok(false)
         });
@@ -320,7 +334,7 @@ impl<'p> Prover<'p> {
         &self,
         context: &Context,
         step: usize,
-        mut visit: impl FnMut(&mut Path<'_>, &Store) -> Result<bool, Stop>,
+        mut visit: impl FnMut(&mut Path<'_>, &mut Runner<'_>, &mut Store) -> Result<bool, Stop>,
     ) -> bool {
         let operations = [context.operation];
         walk(self.program, &self.no_claims, |path| {
@@ -330,7 +344,7 @@ impl<'p> Prover<'p> {
             context.enter(path, &mut runner, &mut store)?;
             let part = Part { instance: 0, steps: step..step + 1 };
             run(path, &mut runner, &mut store, &[part], Mode::Assume)?;
-            visit(path, &store)
+            visit(path, &mut runner, &mut store)
         })
         .is_ok()
     }

@@ -92,18 +92,47 @@ impl Context {
         path.use_claims()
     }
 
-    /// Drops what the facts no longer say in the state of `store`; `true` if anything went.
-    pub fn weaken(&mut self, path: &mut Path<'_>, store: &Store) -> bool {
-        let before = self.literals.len();
-        self.literals.retain(|literal| {
-            let sides = (
-                quiet_value(path, store, &literal.left),
-                quiet_value(path, store, &literal.right),
-            );
-            matches!(sides, (Some(left), Some(right))
-                if path.entails(Literal { left, relation: literal.relation, right }))
-        });
-        self.literals.len() < before
+    /// Drops what the facts no longer say in the state of `store`. What depends on something open
+    /// is looked at case by case.
+    pub fn weaken(
+        &mut self,
+        path: &mut Path<'_>,
+        runner: &mut Runner<'_>,
+        store: &mut Store,
+    ) -> Result<(), Stop> {
+        let mut kept = 0;
+        while kept < self.literals.len() {
+            if self.still_holds(kept, path, runner, store)? {
+                kept += 1;
+            } else {
+                let lost = self.literals.remove(kept);
+                let weaker = weaker(path.program, self.operation, &lost).iter();
+                let fresh = weaker.map(|&relation| Condition { relation, ..lost.clone() });
+                // Where the lost one held, these did too; where it fails, they are looked at next.
+                self.literals.extend(fresh);
+            }
+        }
+        Ok(())
+    }
+
+    fn still_holds(
+        &self,
+        number: usize,
+        path: &mut Path<'_>,
+        runner: &mut Runner<'_>,
+        store: &mut Store,
+    ) -> Result<bool, Stop> {
+        let literal = &self.literals[number];
+        let values =
+            (quiet_value(path, store, &literal.left), quiet_value(path, store, &literal.right));
+        if let (Some(left), Some(right)) = values {
+            return Ok(path.entails(Literal { left, relation: literal.relation, right }));
+        }
+        match runner.literal(path, store, 0, literal, Mode::Must) {
+            Ok(literal) => path.decide(literal),
+            Err(Stop::Impossible) => Ok(false),
+            Err(stop) => Err(stop),
+        }
     }
 
     /// The same context with locals that later sub-operations may assign no longer unbound.
@@ -114,13 +143,29 @@ impl Context {
             for local in assigned(step) {
                 context.locals[local] = Holding::Unknown;
             }
-            for local in read_first(step) {
+            for local in mentioned(step) {
                 if context.locals[local] == Holding::Unbound {
                     context.locals[local] = Holding::Unknown;
                 }
             }
         }
         context
+    }
+}
+
+/// What may still hold when a literal no longer does.
+fn weaker(program: &Program, operation: usize, literal: &Condition) -> &'static [Relation] {
+    let locals = &program.operations[operation].locals;
+    let is_int = match &literal.left {
+        Expression::Place(place, _) => program.type_of(place, locals) == Type::Int,
+        Expression::Number(_) | Expression::Id => true,
+        Expression::Null => false,
+    };
+    match literal.relation {
+        Relation::Equal if is_int => &[Relation::LessEqual, Relation::GreaterEqual],
+        Relation::Less => &[Relation::LessEqual, Relation::NotEqual],
+        Relation::Greater => &[Relation::GreaterEqual, Relation::NotEqual],
+        _ => &[],
     }
 }
 
@@ -134,7 +179,7 @@ fn assigned(step: &crate::model::Step) -> impl Iterator<Item = usize> + '_ {
 }
 
 /// The locals that a sub-operation mentions in its precondition or body.
-fn read_first(step: &crate::model::Step) -> Vec<usize> {
+pub fn mentioned(step: &crate::model::Step) -> Vec<usize> {
     use crate::model::Statement;
     let mut locals = Vec::new();
     let mut note = |expression: &Expression| note_locals(expression, &mut locals);

@@ -42,6 +42,12 @@ impl Footprint {
             && !clash(&other.writes, &self.reads)
     }
 
+    /// Whether it may change a shared cell or make a node.
+    #[must_use]
+    pub fn writes_anything(&self) -> bool {
+        self.writes.iter().any(|&write| write)
+    }
+
     fn condition(&mut self, program: &Program, condition: &Condition) {
         self.expression(program, &condition.left);
         self.expression(program, &condition.right);

@@ -8,8 +8,9 @@ use super::Prefix;
 use crate::model::{LocalKind, Program, Type};
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
-use crate::symbolic::run::Runner;
-use crate::symbolic::solver::Literal;
+use super::context::mentioned;
+use crate::symbolic::run::{Guesses, Runner};
+use crate::symbolic::solver::{Literal, Value};
 use crate::symbolic::store::{Mode, Store, sizes};
 use std::ops::Range;
 
@@ -45,7 +46,8 @@ pub fn run(
 }
 
 /// Whether the parts in another order are possible from `start` wherever the path stands, and lead
-/// to the same state as `reached`.
+/// to what `reached` is: the same memory, the same results of what has ended, and the same locals
+/// of what goes on, as far as they are still used.
 pub fn swaps(
     path: &mut Path<'_>,
     runner: &mut Runner<'_>,
@@ -53,18 +55,228 @@ pub fn swaps(
     other_order: &[Part],
     reached: &Store,
 ) -> Result<bool, Stop> {
-    let mut store = start.clone();
-    let same = match run(path, runner, &mut store, other_order, Mode::Must) {
-        Ok(()) => reached.same(&store, path),
-        Err(stop) => Err(stop),
-    };
-    match same {
-        Err(Stop::Impossible) | Ok(false) => {
-            // Only a state that the invariants allow counts.
-            path.use_claims()?;
-            Ok(false)
+    let same = attempt(path, runner, start, other_order, reached, None)?;
+    if !same {
+        // Only a state that the invariants allow counts.
+        path.use_claims()?;
+    }
+    Ok(same)
+}
+
+/// Like [`swaps`], but a complete operation may also be explained by another of its roles, or by
+/// the same one with other guesses: callers cannot tell them apart.
+pub fn swaps_in_some_role(
+    path: &mut Path<'_>,
+    runner: &mut Runner<'_>,
+    start: &Store,
+    other_order: &[Part],
+    reached: &Store,
+) -> Result<bool, Stop> {
+    if swaps(path, runner, start, other_order, reached)? {
+        return Ok(true);
+    }
+    let complete = other_order.iter().find(|part| part.instance > 0 && is_whole(path, runner, part));
+    if let Some(part) = complete {
+        let roles = RoleRun { runner, start, parts: other_order, reached, instance: part.instance };
+        if roles.any(path)? {
+            return Ok(true);
         }
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
+/// Whether instance 0, which has just ended and wrote nothing shared before its last
+/// sub-operation, can as well run as a whole after `before_it`, in any of its roles.
+pub fn ends_late(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    before_it: &Part,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let steps = path.program.operations[runner.operations[0]].steps.len();
+    let parts = [before_it.clone(), Part::first(0, steps)];
+    let roles = RoleRun { runner, start, parts: &parts, reached, instance: 0 };
+    if roles.any(path)? {
+        return Ok(true);
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
+fn is_whole(path: &Path<'_>, runner: &Runner<'_>, part: &Part) -> bool {
+    let steps = path.program.operations[runner.operations[part.instance]].steps.len();
+    part.steps == (0..steps)
+}
+
+/// Runs the other order and compares. `replaced` is an instance that runs in another role, and
+/// the operation of its role in `reached`.
+fn attempt(
+    path: &mut Path<'_>,
+    runner: &mut Runner<'_>,
+    start: &Store,
+    other_order: &[Part],
+    reached: &Store,
+    replaced: Option<(usize, usize)>,
+) -> Result<bool, Stop> {
+    let mut store = start.clone();
+    match run(path, runner, &mut store, other_order, Mode::Must) {
+        Err(Stop::Impossible) => return Ok(false),
+        other => other?,
+    }
+    for (instance, &operation) in runner.operations.iter().enumerate() {
+        let done = done(path.program, runner, other_order, instance);
+        let before = match replaced {
+            Some((at, before)) if at == instance => before,
+            _ => operation,
+        };
+        let mine = used(path.program, before, done, &reached.locals[instance]);
+        let theirs = used(path.program, operation, done, &store.locals[instance]);
+        if !same_locals(path, &mine, &theirs)? {
+            return Ok(false);
+        }
+    }
+    match reached.same_memory(&store, path) {
+        Err(Stop::Impossible) => Ok(false),
         other => other,
+    }
+}
+
+/// How many sub-operations of an instance have run after the parts: 0 if it only stands by, more
+/// than any role has if it has ended.
+fn done(program: &Program, runner: &Runner<'_>, parts: &[Part], instance: usize) -> usize {
+    let mine = parts.iter().filter(|part| part.instance == instance);
+    let done = mine.map(|part| part.steps.end).max().unwrap_or(0);
+    let ended = done == program.operations[runner.operations[instance]].steps.len();
+    if ended { usize::MAX } else { done }
+}
+
+/// The locals that matter from here on: results, and those that later sub-operations mention.
+fn used(
+    program: &Program,
+    operation: usize,
+    done: usize,
+    locals: &[Option<Value>],
+) -> Vec<Option<Value>> {
+    let operation = &program.operations[operation];
+    let later = operation.steps.get(done..).unwrap_or_default();
+    let mentioned: Vec<usize> = later.iter().flat_map(mentioned).collect();
+    let matters = |local: &usize| {
+        operation.locals[*local].kind == LocalKind::Result || mentioned.contains(local)
+    };
+    (0..locals.len()).filter(matters).map(|local| locals[local]).collect()
+}
+
+fn same_locals(
+    path: &mut Path<'_>,
+    mine: &[Option<Value>],
+    theirs: &[Option<Value>],
+) -> Result<bool, Stop> {
+    if mine.len() != theirs.len() {
+        return Ok(false);
+    }
+    for pair in mine.iter().zip(theirs) {
+        let equal = match pair {
+            (Some(mine), Some(theirs)) => comparable(path, *mine, *theirs) && path.decide(Literal::equal(*mine, *theirs))?,
+            (None, None) => true,
+            _ => false,
+        };
+        if !equal {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn comparable(path: &Path<'_>, mine: Value, theirs: Value) -> bool {
+    path.solver.is_int(mine.term) == path.solver.is_int(theirs.term)
+}
+
+/// How many locals of another role are tried with values at hand.
+const MOST_GUESSES: usize = 2;
+
+/// A run in which one instance, complete, may have another role.
+struct RoleRun<'r> {
+    runner: &'r Runner<'r>,
+    start: &'r Store,
+    parts: &'r [Part],
+    reached: &'r Store,
+    instance: usize,
+}
+
+impl RoleRun<'_> {
+    /// Whether some role does what was done, with the same arguments and results.
+    fn any(&self, path: &mut Path<'_>) -> Result<bool, Stop> {
+        let program = path.program;
+        let own = self.runner.operations[self.instance];
+        for (role, operation) in program.operations.iter().enumerate() {
+            if operation.name == program.operations[own].name && self.role(path, role)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn role(&self, path: &mut Path<'_>, role: usize) -> Result<bool, Stop> {
+        let operation = &path.program.operations[role];
+        let mut operations = self.runner.operations.to_vec();
+        operations[self.instance] = role;
+        let whole = Part::first(self.instance, operation.steps.len());
+        let own = |part: &Part| part.instance == self.instance;
+        let parts = self.parts.iter().map(|part| if own(part) { whole.clone() } else { part.clone() });
+        let mut start = self.start.clone();
+        start.locals[self.instance] = vec![None; operation.locals.len()];
+        let mut guesses = self.runner.guesses.clone();
+        guesses[self.instance] = vec![None; operation.locals.len()];
+        for local in operation.locals_of(LocalKind::Parameter) {
+            guesses[self.instance][local] = self.reached.locals[self.instance][local];
+        }
+        self.tries(path, &operations, &parts.collect::<Vec<_>>(), &start, guesses, MOST_GUESSES)
+    }
+
+    /// Tries values at hand for what the role has to guess.
+    fn tries(
+        &self,
+        path: &mut Path<'_>,
+        operations: &[usize],
+        parts: &[Part],
+        start: &Store,
+        guesses: Guesses,
+        left: usize,
+    ) -> Result<bool, Stop> {
+        let mut runner = Runner { operations, guesses: guesses.clone(), wanted: Some(None) };
+        let replaced = Some((self.instance, self.runner.operations[self.instance]));
+        if attempt(path, &mut runner, start, parts, self.reached, replaced)? {
+            return Ok(true);
+        }
+        let Some(Some(local)) = runner.wanted else { return Ok(false) };
+        if left == 0 || guesses[self.instance][local].is_some() {
+            return Ok(false);
+        }
+        let ty = path.program.operations[operations[self.instance]].locals[local].ty;
+        for value in self.at_hand(path, ty) {
+            let mut more = guesses.clone();
+            more[self.instance][local] = Some(value);
+            if self.tries(path, operations, parts, start, more, left - 1)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Values of the type, in locals and shared variables, that every thread could hold.
+    fn at_hand(&self, path: &Path<'_>, ty: Type) -> Vec<Value> {
+        let shared = self.start.globals.iter().copied();
+        let locals = self.reached.locals.iter().flatten().flatten().copied();
+        let mut found: Vec<Value> = Vec::new();
+        for value in locals.chain(shared) {
+            let public = ty == Type::Int || path.solver.class_is_public(path.solver.root(value.term));
+            if public && path.solver.type_of(value.term) == ty && !found.contains(&value) {
+                found.push(value);
+            }
+        }
+        found
     }
 }
 
@@ -132,11 +344,6 @@ pub fn aliases(path: &Path<'_>, runner: &Runner<'_>, store: &Store) -> Vec<Strin
                     let comparable = left_type == right_type;
                     if comparable && path.solver.known(Literal::equal(left, right)) == Some(true) {
                         found.push(format!("{left_name} == {right_name}"));
-                    } else if comparable
-                        && left_type != Type::Int
-                        && path.solver.known(Literal::equal(left, right)).is_none()
-                    {
-                        // Open: this case covers both.
                     }
                 }
             }

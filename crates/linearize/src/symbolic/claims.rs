@@ -91,7 +91,8 @@ fn each_tuple(
     }
 }
 
-/// Draws what one instance of a claim says: unit propagation on "not given, or then".
+/// Draws what one instance of a claim says: unit propagation on "not given, or then". Where the
+/// premise speaks of a cell that has no term, nothing is known of it and nothing needs to be.
 fn instance(
     program: &Program,
     solver: &mut Solver,
@@ -105,20 +106,19 @@ fn instance(
         }
     }
     for condition in &invariant.given {
-        let mut reads = Vec::new();
-        let literal = start_literal(program, solver, condition, tuple, &mut reads);
-        for node in reads.into_iter().map(exists) {
-            if !note(solver, node, &mut open) {
-                return Ok(());
-            }
-        }
-        if !note(solver, literal, &mut open) {
+        let mut start = Start { program, solver, tuple, reads: Vec::new(), create: false };
+        let Some(literal) = start.literal(condition) else { return Ok(()) };
+        let reads = start.reads;
+        let holds = |literal: Literal| note(solver, literal, &mut open);
+        if !reads.into_iter().map(exists).chain([literal]).all(holds) {
             return Ok(());
         }
     }
     for condition in &invariant.then {
-        let mut reads = Vec::new();
-        let literal = start_literal(program, solver, condition, tuple, &mut reads);
+        let create = open.is_none();
+        let mut start = Start { program, solver, tuple, reads: Vec::new(), create };
+        let Some(literal) = start.literal(condition) else { continue };
+        let reads = start.reads;
         for conclusion in reads.into_iter().map(exists).chain([literal]) {
             match open {
                 None => solver.assume(conclusion)?,
@@ -157,57 +157,60 @@ fn exists(node: Value) -> Literal {
     Literal { left: node, relation: Relation::NotEqual, right: Value::of(NULL) }
 }
 
-fn start_literal(
-    program: &Program,
-    solver: &mut Solver,
-    condition: &Condition,
-    tuple: &[Value],
-    reads: &mut Vec<Value>,
-) -> Literal {
-    let left = start_value(program, solver, &condition.left, tuple, reads);
-    let right = start_value(program, solver, &condition.right, tuple, reads);
-    Literal { left, relation: condition.relation, right }
+/// Values in the state at the start, for one choice of what a claim speaks of.
+struct Start<'s> {
+    program: &'s Program,
+    solver: &'s mut Solver,
+    tuple: &'s [Value],
+    /// The nodes looked into.
+    reads: Vec<Value>,
+    /// Whether cells that have no term get one.
+    create: bool,
 }
 
-/// The value of an expression in the state at the start; `reads` gets the nodes looked into.
-fn start_value(
-    program: &Program,
-    solver: &mut Solver,
-    expression: &Expression,
-    tuple: &[Value],
-    reads: &mut Vec<Value>,
-) -> Value {
-    match expression {
-        Expression::Number(number) => Value { term: ZERO, offset: *number },
-        Expression::Null | Expression::Id => Value::of(NULL),
-        Expression::Place(place, offset) => {
-            let value = start_place(program, solver, place, tuple, reads);
-            Value { offset: value.offset + offset, ..value }
-        }
+impl Start<'_> {
+    fn literal(&mut self, condition: &Condition) -> Option<Literal> {
+        let left = self.value(&condition.left)?;
+        let right = self.value(&condition.right)?;
+        Some(Literal { left, relation: condition.relation, right })
     }
-}
 
-fn start_place(
-    program: &Program,
-    solver: &mut Solver,
-    place: &Place,
-    tuple: &[Value],
-    reads: &mut Vec<Value>,
-) -> Value {
-    match place {
-        Place::Local(variable) => tuple[*variable],
-        Place::Global(global) => {
-            Value::of(solver.intern(Term::Global(*global), program.globals[*global].ty, true))
-        }
-        Place::Element(array, index) => {
-            let index = start_value(program, solver, index, tuple, reads);
-            let term = Term::Element(*array, index.term, index.offset);
-            Value::of(solver.intern(term, program.globals[*array].ty, true))
-        }
-        Place::Field(base, field) => {
-            let node = start_place(program, solver, base, tuple, reads);
-            reads.push(node);
-            Value::of(solver.field(*field, node.term, program.fields[*field].ty))
+    fn value(&mut self, expression: &Expression) -> Option<Value> {
+        Some(match expression {
+            Expression::Number(number) => Value { term: ZERO, offset: *number },
+            Expression::Null | Expression::Id => Value::of(NULL),
+            Expression::Place(place, offset) => {
+                let value = self.place(place)?;
+                Value { offset: value.offset + offset, ..value }
+            }
+        })
+    }
+
+    fn place(&mut self, place: &Place) -> Option<Value> {
+        match place {
+            Place::Local(variable) => Some(self.tuple[*variable]),
+            Place::Global(global) => {
+                let ty = self.program.globals[*global].ty;
+                Some(Value::of(self.solver.intern(Term::Global(*global), ty, true)))
+            }
+            Place::Element(array, index) => {
+                let index = self.value(index)?;
+                let term = Term::Element(*array, index.term, index.offset);
+                if !self.create {
+                    return self.solver.find(term).map(Value::of);
+                }
+                let ty = self.program.globals[*array].ty;
+                Some(Value::of(self.solver.intern(term, ty, true)))
+            }
+            Place::Field(base, field) => {
+                let node = self.place(base)?;
+                self.reads.push(node);
+                if !self.create {
+                    return self.solver.find_field(*field, node.term).map(Value::of);
+                }
+                let ty = self.program.fields[*field].ty;
+                Some(Value::of(self.solver.field(*field, node.term, ty)))
+            }
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Runner<'r> {
     pub operations: &'r [usize],
     /// What was guessed so far; kept from one order to the other.
     pub guesses: Guesses,
+    /// If set, nothing new is guessed; the local that lacks a value is noted here.
+    pub wanted: Option<Option<usize>>,
 }
 
 impl<'r> Runner<'r> {
@@ -27,7 +29,8 @@ impl<'r> Runner<'r> {
     #[must_use]
     pub fn new(program: &Program, operations: &'r [usize]) -> Self {
         let sizes = super::store::sizes(program, operations);
-        Self { operations, guesses: sizes.into_iter().map(|size| vec![None; size]).collect() }
+        let guesses = sizes.into_iter().map(|size| vec![None; size]).collect();
+        Self { operations, guesses, wanted: None }
     }
 
     /// Runs the sub-operations `steps` of an instance, one after the other.
@@ -187,7 +190,7 @@ impl<'r> Runner<'r> {
         match place {
             Place::Local(local) => Ok(match store.locals[instance][*local] {
                 Some(value) => value,
-                None => self.guess(path, store, instance, *local),
+                None => self.guess(path, store, instance, *local)?,
             }),
             Place::Global(global) => Ok(store.globals[*global]),
             Place::Element(array, index) => {
@@ -208,14 +211,18 @@ impl<'r> Runner<'r> {
         store: &mut Store,
         instance: usize,
         local: usize,
-    ) -> Value {
+    ) -> Result<Value, Stop> {
+        if self.wanted.is_some() && self.guesses[instance][local].is_none() {
+            self.wanted = Some(Some(local));
+            return Err(Stop::Impossible);
+        }
         let value = self.guesses[instance][local].unwrap_or_else(|| {
             let ty = path.program.operations[self.operations[instance]].locals[local].ty;
             guess_one(path, store, Term::Local(instance, local), ty)
         });
         self.guesses[instance][local] = Some(value);
         store.locals[instance][local] = Some(value);
-        value
+        Ok(value)
     }
 }
 

@@ -92,8 +92,6 @@ pub const NULL: TermId = 1;
 struct Info {
     term: Term,
     ty: Type,
-    /// Whether every thread can reach it: never a private node.
-    public: bool,
     /// Whether code touched it; the others only occur in instances of invariants.
     touched: bool,
 }
@@ -102,8 +100,12 @@ struct Info {
 #[derive(Clone, Debug)]
 pub struct Solver {
     terms: Vec<Info>,
-    /// Union-find of references.
+    /// The representative of each reference, always up to date.
     parent: Vec<TermId>,
+    /// Whether a representative's class has a public member.
+    public: Vec<bool>,
+    /// Terms that are cells of other terms: by field and node, by array and index.
+    cells: Vec<TermId>,
     /// References that differ.
     differ: Vec<(TermId, TermId)>,
     /// Row of a number in the matrix.
@@ -127,6 +129,8 @@ impl Default for Solver {
         let mut solver = Self {
             terms: Vec::new(),
             parent: Vec::new(),
+            public: Vec::new(),
+            cells: Vec::new(),
             differ: Vec::new(),
             row: Vec::new(),
             bounds: Vec::new(),
@@ -146,7 +150,7 @@ impl Default for Solver {
 impl Solver {
     /// The number of a term, new or known. `public` says that every thread could have reached it.
     pub fn intern(&mut self, term: Term, ty: Type, public: bool) -> TermId {
-        if let Some(known) = self.terms.iter().position(|info| info.term == term) {
+        if let Some(known) = self.find(term) {
             if self.touching && !self.terms[known].touched {
                 self.terms[known].touched = true;
                 self.version += 1;
@@ -154,14 +158,38 @@ impl Solver {
             return known;
         }
         let id = self.terms.len();
-        self.terms.push(Info { term, ty, public, touched: self.touching });
+        self.terms.push(Info { term, ty, touched: self.touching });
         self.parent.push(id);
+        self.public.push(public);
         let row = if ty == Type::Int { self.add_row() } else { usize::MAX };
         self.row.push(row);
         self.version += 1;
-        // A new field or element may be one that is known under another name.
-        self.dirty |= matches!(term, Term::Field(..) | Term::Element(..));
+        if matches!(term, Term::Field(..) | Term::Element(..)) {
+            // A new cell may be one that is known under another name.
+            self.cells.push(id);
+            self.dirty = true;
+        }
         id
+    }
+
+    /// The number of a term, if it is known under this name.
+    #[must_use]
+    pub fn find(&self, term: Term) -> Option<TermId> {
+        let is_it = |&id: &TermId| self.terms[id].term == term;
+        match term {
+            Term::Field(..) | Term::Element(..) => self.cells.iter().copied().find(is_it),
+            _ => (0..self.terms.len()).find(is_it),
+        }
+    }
+
+    /// The term for what a field of `base` held at the start, if there is one under any name.
+    #[must_use]
+    pub fn find_field(&self, field: usize, base: TermId) -> Option<TermId> {
+        let root = self.root(base);
+        self.cells.iter().copied().find(|&id| match self.terms[id].term {
+            Term::Field(known, of) => known == field && self.parent[of] == root,
+            _ => false,
+        })
     }
 
     fn add_row(&mut self) -> usize {
@@ -211,8 +239,9 @@ impl Solver {
     /// The term for what a field of `base` held at the start.
     pub fn field(&mut self, field: usize, base: TermId, ty: Type) -> TermId {
         let root = self.root(base);
-        let public = self.class_is_public(root);
-        self.intern(Term::Field(field, root), ty, public)
+        let known = self.find_field(field, root).map(|id| self.terms[id].term);
+        let term = known.unwrap_or(Term::Field(field, root));
+        self.intern(term, ty, self.public[root])
     }
 
     /// Counts changes of terms and facts.
@@ -223,11 +252,8 @@ impl Solver {
 
     /// The representative of a reference.
     #[must_use]
-    pub fn root(&self, mut id: TermId) -> TermId {
-        while self.parent[id] != id {
-            id = self.parent[id];
-        }
-        id
+    pub fn root(&self, id: TermId) -> TermId {
+        self.parent[id]
     }
 
     fn bound(&self, a: TermId, b: TermId) -> i64 {
@@ -313,8 +339,7 @@ impl Solver {
     /// Whether every thread could have reached the node at the start.
     #[must_use]
     pub fn class_is_public(&self, root: TermId) -> bool {
-        let member = |id: TermId| !self.is_int(id) && self.root(id) == root;
-        (0..self.len()).any(|id| self.terms[id].public && member(id))
+        self.public[root]
     }
 
     /// Adds a fact and everything that follows.
@@ -367,7 +392,12 @@ impl Solver {
         // A term of a special kind stays the representative.
         let special = |id| matches!(self.term(id), Term::Null | Term::Private(..));
         let (keep, give) = if special(b) { (b, a) } else { (a, b) };
-        self.parent[give] = keep;
+        for parent in &mut self.parent {
+            if *parent == give {
+                *parent = keep;
+            }
+        }
+        self.public[keep] |= self.public[give];
         self.version += 1;
         self.dirty = true;
         Ok(())
@@ -430,8 +460,9 @@ impl Solver {
     }
 
     fn congruence(&mut self) -> Result<(), Conflict> {
-        for later in 0..self.len() {
+        for later in 0..self.cells.len() {
             for earlier in 0..later {
+                let (earlier, later) = (self.cells[earlier], self.cells[later]);
                 if self.same_cell(earlier, later) {
                     let equal = Literal::equal(Value::of(earlier), Value::of(later));
                     match self.known(equal) {

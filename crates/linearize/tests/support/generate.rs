@@ -33,6 +33,25 @@ const NODES: &[&str] = &["p", "p", "h", "h", "q", "NULL", "p.n", "h.n", "q.n"];
 const NODE_PLACES: &[&str] = &["p", "h", "h", "q", "p.n", "h.n", "q.n"];
 const RELATIONS: &[&str] = &["==", "==", "!=", "<", "<=", ">"];
 const EQUALITIES: &[&str] = &["==", "==", "!="];
+/// Sub-operations as people write them, right and wrong, about numbers,
+const COUNTING: &[&str] = &[
+    "x = a;", "a = x + 1;", "<a == x;> a = x + 1;", "x = a; a = a + 1;", "<a == 0;> a = ID;",
+    "<a == ID;> a = 0;", "<a == ID;> b = b + 1;", "<a == ID;> x = b;", "<a == ID;> b = x + 1;",
+    "b = x;", "x = b;", "return x;", "return a; return b;", "b = k;", "r[x] = k;", "y = r[0];",
+    "<r[x] == 0;> r[x] = 1;", "<b == 0;> return 0;", "<a > x;> return 1;", "<b != 0;> return b;",
+    "<b == x; a == 0;> b = k;", "y = b;", "<b == y;> return x; return y;", "b = b + 1; a = k;",
+];
+
+/// and about lists.
+const LINKING: &[&str] = &[
+    "p = h;", "q = p.n;", "<h == p;> h = p.n; return p.v;", "<h == p; p.n == q;> h = q;", "h = q;",
+    "<h == q;> h = p;", "p = malloc node; p.v = k;", "q = malloc node; q.v = k;", "p.n = h;",
+    "p.n = q;", "h = p;", "<h == p; p.n == NULL;> p.n = q;", "<p.v == 0;> p.v = 1;",
+    "<h == NULL;> return 0;", "return p.v;", "h.v = k;", "x = h.v;", "<h.v == x;> h.v = x + 1;",
+    "<h != NULL;> return h.v;", "<h == p; p != NULL;> return p.v; h = p.n;", "<p.n == q;> p.n = q.n;",
+    "<p.n == q; p.v == 0;> q.v = 1; p.n = q.n;", "<h.n == NULL;> return 0;", "READ p.n;",
+];
+
 const INVARIANTS: &[&str] = &[
     "invariant (node s) s.v == 0;",
     "invariant (node s) s.n == NULL;",
@@ -60,16 +79,23 @@ pub fn specification(choices: &mut Choices<'_>) -> String {
     for _ in 0..choices.below(3) {
         let _ = writeln!(text, "{}", choices.pick(INVARIANTS));
     }
+    let theme = choices.below(3);
     for operation in 0..1 + choices.below(2) {
         let _ = writeln!(text, "Op{operation}(int k)\n    int x; int y; node p; node q;");
         for _ in 0..[2, 3, 2, 1][choices.below(4)] {
-            step(choices, &mut text);
+            match (choices.below(4), theme) {
+                (0, _) => random_step(choices, &mut text),
+                (_, 0) => text.push_str(&format!("    1 {}\n", choices.pick(COUNTING))),
+                (_, 1) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
+                (1, _) => text.push_str(&format!("    * {}\n", choices.pick(COUNTING))),
+                (_, _) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
+            }
         }
     }
     text
 }
 
-fn step(choices: &mut Choices<'_>, text: &mut String) {
+fn random_step(choices: &mut Choices<'_>, text: &mut String) {
     text.push_str(choices.pick(&["    1", "    1", "    *"]));
     let conditions = [0, 0, 1, 1, 2][choices.below(5)];
     if conditions > 0 {
