@@ -15,7 +15,7 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use spec::Source;
 use std::cell::Cell;
 
-const SPECIFICATIONS: u32 = 2_000;
+const SPECIFICATIONS: u32 = 12_000;
 
 #[test]
 fn what_is_proved_has_no_counterexample_in_all_interleavings() {

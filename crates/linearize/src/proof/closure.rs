@@ -75,13 +75,27 @@ impl<'p> Prover<'p> {
                 contexts.push(case.context);
             }
         }
+        // If all prefixes together are no obstacle, neither is the closure; to find the closure
+        // itself is more work.
+        self.blocked_in_any(x, &contexts, &vec![true; self.prefixes.len()])?;
         let closure = self.close(x, followers, &contexts);
-        for context in contexts {
-            if let Some((between, aliases)) = self.blocked_in(x, context, &closure) {
-                return obstacle(between, false, aliases);
-            }
+        let (between, aliases) = self.blocked_in_any(x, &contexts, &closure)?;
+        obstacle(between, false, aliases)
+    }
+
+    /// Looks at what all contexts have in common first: it mostly suffices, and is one instead of
+    /// many.
+    fn blocked_in_any(
+        &self,
+        x: Prefix,
+        contexts: &[Context],
+        closure: &[bool],
+    ) -> Option<(usize, Vec<String>)> {
+        if contexts.len() > 1 {
+            let common = Context::common(contexts)?;
+            self.blocked_in(x, common, closure)?;
         }
-        None
+        contexts.iter().find_map(|context| self.blocked_in(x, context.clone(), closure))
     }
 
     /// The cases in which a prefix directly follows x and cannot be moved before it; `None` if
@@ -141,19 +155,24 @@ impl<'p> Prover<'p> {
     /// moved before an element of the closure.
     fn close(&self, x: Prefix, mut closure: Vec<bool>, contexts: &[Context]) -> Vec<bool> {
         let complete = |at: usize| self.prefixes[at].is_complete(self.program);
+        let (whole, parts): (Vec<usize>, Vec<usize>) =
+            (0..self.prefixes.len()).partition(|&at| complete(at));
         let mut work: Vec<usize> = (0..closure.len()).filter(|&at| closure[at]).collect();
-        while let Some(element) = work.pop() {
-            for candidate in 0..self.prefixes.len() {
-                // Nothing is ever moved before a complete operation: their order is kept.
-                let joins = !closure[candidate]
-                    && (complete(element) || self.depends(x, contexts, element, candidate));
-                if joins {
+        // Complete operations first: nothing is ever moved before one, because the order of
+        // operations that do not overlap is kept, so behind one everything belongs.
+        while !whole.iter().any(|&at| closure[at]) {
+            let Some(element) = work.pop() else { return closure };
+            for &candidate in whole.iter().chain(&parts) {
+                if !closure[candidate] && self.depends(x, contexts, element, candidate) {
                     closure[candidate] = true;
                     work.push(candidate);
+                    if complete(candidate) {
+                        break;
+                    }
                 }
             }
         }
-        closure
+        vec![true; closure.len()]
     }
 
     /// Whether there may be a state after x in which `later` cannot be moved before `earlier`.

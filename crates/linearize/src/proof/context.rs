@@ -65,6 +65,21 @@ impl Context {
         Self { operation, locals, literals }
     }
 
+    /// What several contexts of one operation have in common; `None` if there are none.
+    #[must_use]
+    pub fn common(contexts: &[Self]) -> Option<Self> {
+        let mut common = contexts.first()?.clone();
+        for context in &contexts[1..] {
+            common.literals.retain(|literal| context.literals.contains(literal));
+            for (mine, theirs) in common.locals.iter_mut().zip(&context.locals) {
+                if mine != theirs {
+                    *mine = Holding::Unknown;
+                }
+            }
+        }
+        Some(common)
+    }
+
     /// Makes `store` a state that fits the context, with instance 0 standing in it.
     pub fn enter(
         &self,

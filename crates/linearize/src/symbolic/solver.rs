@@ -106,12 +106,14 @@ pub struct Solver {
     public: Vec<bool>,
     /// Terms that are cells of other terms: by field and node, by array and index.
     cells: Vec<TermId>,
-    /// References that differ.
-    differ: Vec<(TermId, TermId)>,
+    /// For each representative, the representatives that differ from it, as bits. Terms beyond the
+    /// bits have none: what is not noted is not known.
+    differ: Vec<u128>,
     /// Row of a number in the matrix.
     row: Vec<usize>,
-    /// `bounds[a * rows + b]`: the most that a - b can be.
+    /// `bounds[a * width + b]`: the most that a - b can be.
     bounds: Vec<i64>,
+    width: usize,
     rows: usize,
     /// Numbers whose difference a - b is not this.
     avoid: Vec<(TermId, TermId, i64)>,
@@ -134,6 +136,7 @@ impl Default for Solver {
             differ: Vec::new(),
             row: Vec::new(),
             bounds: Vec::new(),
+            width: 0,
             rows: 0,
             avoid: Vec::new(),
             version: 0,
@@ -160,6 +163,7 @@ impl Solver {
         let id = self.terms.len();
         self.terms.push(Info { term, ty, touched: self.touching });
         self.parent.push(id);
+        self.differ.push(0);
         self.public.push(public);
         let row = if ty == Type::Int { self.add_row() } else { usize::MAX };
         self.row.push(row);
@@ -193,16 +197,24 @@ impl Solver {
     }
 
     fn add_row(&mut self) -> usize {
-        let (old, new) = (self.rows, self.rows + 1);
+        let number = self.rows;
+        if number == self.width {
+            self.widen();
+        }
+        self.bounds[number * self.width + number] = 0;
+        self.rows += 1;
+        number
+    }
+
+    fn widen(&mut self) {
+        let (old, new) = (self.width, (self.width * 2).max(16));
         let mut bounds = vec![FAR; new * new];
-        for line in 0..old {
+        for line in 0..self.rows {
             bounds[line * new..line * new + old]
                 .copy_from_slice(&self.bounds[line * old..(line + 1) * old]);
         }
-        bounds[new * new - 1] = 0;
         self.bounds = bounds;
-        self.rows = new;
-        old
+        self.width = new;
     }
 
     /// What a term stands for.
@@ -257,7 +269,7 @@ impl Solver {
     }
 
     fn bound(&self, a: TermId, b: TermId) -> i64 {
-        self.bounds[self.row[a] * self.rows + self.row[b]]
+        self.bounds[self.row[a] * self.width + self.row[b]]
     }
 
     /// Whether the literal is known to hold or known to fail.
@@ -314,10 +326,7 @@ impl Solver {
         if a == b {
             return Some(true);
         }
-        let differ = self.differ.iter().any(|&(x, y)| {
-            let (x, y) = (self.root(x), self.root(y));
-            (x == a && y == b) || (x == b && y == a)
-        });
+        let differ = self.differ[a] & bit(b) != 0 || self.differ[b] & bit(a) != 0;
         (differ || self.cannot_merge(a, b)).then_some(false)
     }
 
@@ -361,7 +370,9 @@ impl Solver {
             return if relation == Relation::Equal {
                 self.merge(a, b)
             } else {
-                self.differ.push((a, b));
+                let (a, b) = (self.root(a), self.root(b));
+                self.differ[a] |= bit(b);
+                self.differ[b] |= bit(a);
                 Ok(())
             };
         }
@@ -398,6 +409,12 @@ impl Solver {
             }
         }
         self.public[keep] |= self.public[give];
+        self.differ[keep] |= self.differ[give];
+        for other in &mut self.differ {
+            if *other & bit(give) != 0 {
+                *other |= bit(keep);
+            }
+        }
         self.version += 1;
         self.dirty = true;
         Ok(())
@@ -411,17 +428,17 @@ impl Solver {
         if self.bound(b, a).saturating_add(most) < 0 {
             return Err(Conflict);
         }
-        let (a, b, rows) = (self.row[a], self.row[b], self.rows);
+        let (a, b, rows, width) = (self.row[a], self.row[b], self.rows, self.width);
         for i in 0..rows {
-            let to_a = self.bounds[i * rows + a];
+            let to_a = self.bounds[i * width + a];
             if to_a >= FAR {
                 continue;
             }
             for j in 0..rows {
-                let from_b = self.bounds[b * rows + j];
+                let from_b = self.bounds[b * width + j];
                 let through = to_a + most + from_b;
-                if from_b < FAR && through < self.bounds[i * rows + j] {
-                    self.bounds[i * rows + j] = through;
+                if from_b < FAR && through < self.bounds[i * width + j] {
+                    self.bounds[i * width + j] = through;
                 }
             }
         }
@@ -436,9 +453,6 @@ impl Solver {
             self.dirty = false;
             self.tighten()?;
             self.congruence()?;
-            if self.differ.iter().any(|&(a, b)| self.root(a) == self.root(b)) {
-                return Err(Conflict);
-            }
             if !self.dirty {
                 return Ok(());
             }
@@ -485,6 +499,11 @@ impl Solver {
             _ => false,
         }
     }
+}
+
+/// The bit of a term; none if there are too many terms.
+fn bit(id: TermId) -> u128 {
+    u32::try_from(id).ok().and_then(|id| 1_u128.checked_shl(id)).unwrap_or(0)
 }
 
 fn compare(holds: bool, fails: bool) -> Option<bool> {
