@@ -25,13 +25,16 @@ pub struct Call {
 /// The effect of an operation run at once: its results and the state it leaves.
 type Effects = Vec<(Vec<i64>, usize)>;
 
+/// State, instance, operation and arguments.
+type EffectKey = (usize, usize, usize, Vec<Option<i64>>);
+
 /// Answers whether histories can be explained, and remembers what it learned on the way.
 pub struct Explainer<'p> {
     program: &'p Program,
     numbers: &'p Numbers,
     states: Vec<Machine>,
     known_states: HashMap<Machine, usize>,
-    effects: HashMap<(usize, usize, usize, Vec<Option<i64>>), Effects>,
+    effects: HashMap<EffectKey, Effects>,
     answers: HashMap<Vec<Call>, bool>,
 }
 
@@ -49,6 +52,12 @@ impl<'p> Explainer<'p> {
         };
         explainer.state(Machine::start(program));
         explainer
+    }
+
+    /// How many different histories were asked about.
+    #[must_use]
+    pub fn asked(&self) -> usize {
+        self.answers.len()
     }
 
     fn state(&mut self, machine: Machine) -> usize {

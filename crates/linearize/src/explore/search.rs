@@ -1,4 +1,7 @@
-//! Walks the interleavings of a few operations, shortest histories first.
+//! Walks the interleavings of a few operations: of one operation first, then of two, and so on,
+//! depth first, so that a counterexample shows before all states have been seen. For each number of
+//! operations, the histories in which an operation is interrupted once or twice come first: most
+//! counterexamples are among them, and those are the readable ones.
 //!
 //! States that were seen are not visited again. A sub-operation that touches nothing shared runs
 //! together with its neighbour: its place in the interleaving cannot matter, and an operation
@@ -8,7 +11,7 @@ use super::explain::{Call, Explainer, arguments, results};
 use super::history::{self, Event, History};
 use super::machine::{Actor, Locals, Machine, Numbers};
 use crate::model::{Expression, Operation, Place, Program, Statement, Step, Type};
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 /// How far to look.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +26,7 @@ pub struct Bound {
 
 impl Default for Bound {
     fn default() -> Self {
-        Self { operations: 4, values: 2, states: 200_000 }
+        Self { operations: 4, values: 2, states: 100_000 }
     }
 }
 
@@ -44,21 +47,29 @@ pub struct Searched {
 #[must_use]
 pub fn search(program: &Program, bound: Bound) -> Searched {
     let mut searched = Searched { counterexample: None, operations: 0, states: 0, histories: 0 };
+    let numbers = Numbers::of(program, bound.values);
+    let mut explainer = Explainer::new(program, &numbers);
     for operations in 1..=bound.operations {
-        let mut search = Search::new(program, bound, operations);
-        let numbers = search.numbers.clone();
-        let mut explainer = Explainer::new(program, &numbers);
-        let found = search.run(&mut explainer);
-        searched.states += search.visits.len();
-        searched.histories += search.checked.len();
-        match found {
-            Found::Counterexample(at) => {
-                let events = search.events(at);
-                searched.counterexample = Some(history::tell(program, &events));
-                return searched;
+        // Fewer than three operations are quickly looked at in full.
+        let few: &[Option<usize>] = if operations < 3 { &[None] } else { &[Some(1), Some(2), None] };
+        for &interruptions in few {
+            let mut search = Search::new(program, bound, operations, interruptions);
+            let found = search.run(&mut explainer);
+            searched.states += search.visits.len();
+            match found {
+                Found::Counterexample(at) => {
+                    let events = search.events(at);
+                    searched.histories = explainer.asked();
+                    searched.counterexample = Some(history::tell(program, &events));
+                    return searched;
+                }
+                Found::Nothing if interruptions.is_none() => searched.operations = operations,
+                Found::Nothing | Found::TooMuch => {}
             }
-            Found::Nothing => searched.operations = operations,
-            Found::TooMuch => return searched,
+        }
+        searched.histories = explainer.asked();
+        if searched.operations < operations {
+            return searched;
         }
     }
     searched
@@ -88,6 +99,9 @@ pub struct Instance {
 struct State {
     machine: Machine,
     instances: Vec<Instance>,
+    /// Who ran last, and how many interruptions are still allowed; not looked at without a limit.
+    running: usize,
+    left: usize,
 }
 
 /// How a state was reached: from which other, and the sub-operations that led here.
@@ -104,23 +118,31 @@ struct Search<'p> {
     /// Which sub-operations touch nothing shared.
     quiet: Vec<Vec<bool>>,
     visits: Vec<Visit>,
-    checked: HashSet<Vec<Call>>,
+    /// How often an operation may be interrupted that could go on.
+    interruptions: Option<usize>,
 }
 
 impl<'p> Search<'p> {
-    fn new(program: &'p Program, bound: Bound, operations: usize) -> Self {
+    fn new(
+        program: &'p Program,
+        bound: Bound,
+        operations: usize,
+        interruptions: Option<usize>,
+    ) -> Self {
         let numbers = Numbers::of(program, bound.values);
         let quiet = program.operations.iter().map(quiet_steps).collect();
         let visits = Vec::new();
-        Self { program, bound, operations, numbers, quiet, visits, checked: HashSet::new() }
+        Self { program, bound, operations, numbers, quiet, visits, interruptions }
     }
 
     fn run(&mut self, explainer: &mut Explainer<'_>) -> Found {
-        let start = State { machine: Machine::start(self.program), instances: Vec::new() };
+        let left = self.interruptions.unwrap_or(0);
+        let machine = Machine::start(self.program);
+        let start = State { machine, instances: Vec::new(), running: 0, left };
         let mut seen = HashSet::from([start.clone()]);
-        let mut queue = VecDeque::from([(0, start)]);
+        let mut work = vec![(0, start)];
         self.visits.push(Visit { from: 0, events: Vec::new() });
-        while let Some((from, state)) = queue.pop_front() {
+        while let Some((from, state)) = work.pop() {
             if self.is_unexplained(&state, explainer) {
                 return Found::Counterexample(from);
             }
@@ -133,7 +155,7 @@ impl<'p> Search<'p> {
                 }
                 seen.insert(next.clone());
                 self.visits.push(Visit { from, events });
-                queue.push_back((self.visits.len() - 1, next));
+                work.push((self.visits.len() - 1, next));
             }
         }
         Found::Nothing
@@ -143,15 +165,13 @@ impl<'p> Search<'p> {
         instance.done == self.program.operations[instance.operation].steps.len()
     }
 
-    fn is_unexplained(&mut self, state: &State, explainer: &mut Explainer<'_>) -> bool {
+    fn is_unexplained(&self, state: &State, explainer: &mut Explainer<'_>) -> bool {
         let all = state.instances.len() == self.operations;
         if !all || !state.instances.iter().all(|instance| self.has_ended(instance)) {
             return false;
         }
         let calls: Vec<Call> = state.instances.iter().map(|one| self.call(one)).collect();
-        let unexplained = !explainer.explains(&calls);
-        self.checked.insert(calls);
-        unexplained
+        !explainer.explains(&calls)
     }
 
     fn call(&self, instance: &Instance) -> Call {
@@ -167,23 +187,39 @@ impl<'p> Search<'p> {
 
     fn successors(&self, state: &State) -> Vec<(State, Vec<Event>)> {
         let mut found = Vec::new();
+        let running = state.instances.get(state.running).filter(|one| !self.has_ended(one));
+        let goes_on = running.is_some() && self.interruptions.is_some();
+        if goes_on {
+            self.advance(state.clone(), state.running, &mut found);
+        }
+        let interrupts = !found.is_empty();
+        if interrupts && state.left == 0 {
+            return found;
+        }
+        let mut from = state.clone();
+        from.left -= usize::from(interrupts);
         for number in 0..state.instances.len() {
-            if !self.has_ended(&state.instances[number]) {
-                self.advance(state.clone(), number, &mut found);
+            let skip = goes_on && number == state.running;
+            if !skip && !self.has_ended(&state.instances[number]) {
+                self.advance(from.clone(), number, &mut found);
             }
         }
         if state.instances.len() < self.operations {
-            let ended = (0..state.instances.len())
-                .filter(|&number| self.has_ended(&state.instances[number]))
-                .fold(0, |bits, number| bits | 1 << number);
-            for operation in 0..self.program.operations.len() {
-                let locals = vec![None; self.program.operations[operation].locals.len()];
-                let mut next = state.clone();
-                next.instances.push(Instance { operation, done: 0, locals, after: ended });
-                self.advance(next, state.instances.len(), &mut found);
-            }
+            self.begin(&from, &mut found);
         }
         found
+    }
+
+    fn begin(&self, state: &State, found: &mut Vec<(State, Vec<Event>)>) {
+        let ended = (0..state.instances.len())
+            .filter(|&number| self.has_ended(&state.instances[number]))
+            .fold(0, |bits, number| bits | 1 << number);
+        for operation in 0..self.program.operations.len() {
+            let locals = vec![None; self.program.operations[operation].locals.len()];
+            let mut next = state.clone();
+            next.instances.push(Instance { operation, done: 0, locals, after: ended });
+            self.advance(next, state.instances.len(), found);
+        }
     }
 
     /// Runs an instance's next sub-operation, with the quiet ones around it.
@@ -222,7 +258,8 @@ impl<'p> Search<'p> {
             let mut instances = state.instances.clone();
             instances[number].done += 1;
             instances[number].locals = locals;
-            State { machine, instances }
+            let running = if self.interruptions.is_some() { number } else { 0 };
+            State { machine, instances, running, left: state.left }
         });
         after.collect()
     }

@@ -35,7 +35,7 @@ pub struct Linearize {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20))]
     values: u8,
     /// The most states to visit for each number of operations
-    #[arg(long, value_name = "N", default_value_t = 300_000)]
+    #[arg(long, value_name = "N", default_value_t = Bound::default().states)]
     states: usize,
     /// Print JSON
     #[arg(long)]
