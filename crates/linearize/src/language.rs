@@ -16,6 +16,10 @@ use spec::{Diagnostics, Source};
 pub fn read(source: &Source) -> Result<Program, Diagnostics> {
     let mut errors = Diagnostics::default();
     let tree = parser::parse(source, &mut errors);
+    if errors.len() > spec::diagnostic::SHOWN {
+        // Garbage: what its pieces would mean is of no use to anyone.
+        return Err(errors);
+    }
     let program = check::check(&tree, source, &mut errors);
     if errors.is_empty() { Ok(program) } else { Err(errors) }
 }

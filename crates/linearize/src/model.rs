@@ -1,8 +1,8 @@
 //! A checked specification: names are numbers, types fit. Everything after the checker works on
 //! this and never fails for a reason of the text.
 
-use crate::language::ast::Relation;
 pub use crate::language::ast::Mark;
+use crate::language::ast::Relation;
 use spec::Span;
 
 /// A whole specification.

@@ -33,7 +33,7 @@ fn what_is_proved_has_no_counterexample_in_all_interleavings() {
         })?;
         let (claims, _) = believe(&program);
         if !prove(&program, &claims).is_empty() {
-            let bound = Bound { operations: 2, values: 2, states: 5_000 };
+            let bound = Bound { operations: 2, values: 2, states: 2_000 };
             let found = search(&program, bound).counterexample.is_some();
             let count = if found { &refuted } else { &unsettled };
             count.set(count.get() + 1);
@@ -43,8 +43,8 @@ fn what_is_proved_has_no_counterexample_in_all_interleavings() {
         if program.operations.iter().any(|operation| operation.steps.len() > 1) {
             interesting.set(interesting.get() + 1);
         }
-        for operations in [2, 3] {
-            if let Some(history) = oracle::unexplained(&program, operations, 6_000) {
+        for (operations, states) in [(2, 4_000), (3, 2_500)] {
+            if let Some(history) = oracle::unexplained(&program, operations, states) {
                 let message = format!("proved, but {history}\n{text}");
                 return Err(proptest::test_runner::TestCaseError::fail(message));
             }
@@ -53,7 +53,10 @@ fn what_is_proved_has_no_counterexample_in_all_interleavings() {
     });
     println!(
         "proved {} ({} of them with several sub-operations), refuted {}, neither {}",
-        proved.get(), interesting.get(), refuted.get(), unsettled.get()
+        proved.get(),
+        interesting.get(),
+        refuted.get(),
+        unsettled.get()
     );
     if let Err(error) = result {
         panic!("{error}");

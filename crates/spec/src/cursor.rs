@@ -135,6 +135,12 @@ impl<'a> Cursor<'a> {
         self.errors.push(diagnostic);
     }
 
+    /// How many errors there are so far: tells whether a part was in order.
+    #[must_use]
+    pub fn errors(&self) -> usize {
+        self.errors.len()
+    }
+
     /// Skips tokens until one where `is_anchor` holds, or the end.
     pub fn recover(&mut self, is_anchor: impl Fn(&Self) -> bool) {
         while !self.at_end() && !is_anchor(self) {

@@ -101,7 +101,8 @@ impl Lexer<'_> {
         loop {
             let rest = self.rest();
             let blank = rest.len() - rest.trim_start().len();
-            let line = rest.starts_with("//") || (self.language.hash_comments && rest.starts_with('#'));
+            let line =
+                rest.starts_with("//") || (self.language.hash_comments && rest.starts_with('#'));
             if blank > 0 {
                 self.at += blank;
             } else if line {
@@ -167,7 +168,8 @@ impl Lexer<'_> {
     }
 
     fn symbol(&mut self) -> Option<TokenKind> {
-        let symbol = *self.language.symbols.iter().find(|symbol| self.rest().starts_with(**symbol))?;
+        let symbol =
+            *self.language.symbols.iter().find(|symbol| self.rest().starts_with(**symbol))?;
         self.at += symbol.len();
         Some(TokenKind::Symbol(symbol))
     }
@@ -231,7 +233,8 @@ mod tests {
 
     #[test]
     fn every_fault_is_reported_and_lexing_goes_on() {
-        for (text, faults) in [("a $$ b", 1), ("1x 2", 1), ("\"a\nb", 1), ("/* a", 1), ("@ a @", 2)] {
+        for (text, faults) in [("a $$ b", 1), ("1x 2", 1), ("\"a\nb", 1), ("/* a", 1), ("@ a @", 2)]
+        {
             let (found, errors) = kinds(text);
             assert_eq!(errors, faults, "{text}");
             assert_eq!(found.last(), Some(&TokenKind::End));

@@ -96,7 +96,15 @@ mod tests {
     #[test]
     fn positions_count_lines_and_characters_from_one() {
         let source = Source::new("t", "ab\ncä d\n");
-        let cases = [(0, (1, 1)), (2, (1, 3)), (3, (2, 1)), (6, (2, 3)), (8, (2, 5)), (9, (3, 1)), (99, (3, 1))];
+        let cases = [
+            (0, (1, 1)),
+            (2, (1, 3)),
+            (3, (2, 1)),
+            (6, (2, 3)),
+            (8, (2, 5)),
+            (9, (3, 1)),
+            (99, (3, 1)),
+        ];
         for (byte, (line, column)) in cases {
             assert_eq!(source.position(byte), Position { line, column }, "byte {byte}");
         }

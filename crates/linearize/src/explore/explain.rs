@@ -111,7 +111,8 @@ impl<'p> Explainer<'p> {
             let mut locals: Locals = vec![None; role.locals.len()];
             locals[..call.arguments.len()].clone_from_slice(&call.arguments);
             let machine = self.states[state].clone();
-            for (machine, locals) in run_alone(self.program, role, instance, machine, locals, self.numbers)
+            for (machine, locals) in
+                run_alone(self.program, role, instance, machine, locals, self.numbers)
             {
                 let effect = (results(role, &locals), self.state(machine));
                 if !effects.contains(&effect) {

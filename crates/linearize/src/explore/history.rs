@@ -99,7 +99,7 @@ pub fn tell(program: &Program, events: &[Event]) -> History {
         let operation = &program.operations[event.operation];
         let step = &operation.steps[event.step];
         let after = cells(program, &event.machine);
-        let locals = locals(program, operation, &event.after);
+        let locals = locals(operation, &event.after);
         let fresh = |cell: &&Cell| !locals_before[event.number].contains(cell);
         steps.push(StepShown {
             call: event.number,
@@ -126,10 +126,10 @@ fn calls(program: &Program, events: &[Event]) -> Vec<CallShown> {
     let mut calls: Vec<CallShown> = Vec::new();
     let mut thread_ends: Vec<usize> = Vec::new();
     for number in 0..count {
-        let mine = || events.iter().enumerate().filter(move |(_, event)| event.number == number);
-        let (Some((begins, _)), Some((ends, last))) = (mine().next(), mine().last()) else {
-            continue;
-        };
+        let mine = |event: &Event| event.number == number;
+        let begins = events.iter().position(mine);
+        let (Some(begins), Some(ends)) = (begins, events.iter().rposition(mine)) else { continue };
+        let last = &events[ends];
         // A thread runs one operation after the other; take the first that is free.
         let free = thread_ends.iter().position(|&end| end < begins);
         let thread = free.unwrap_or_else(|| {
@@ -156,8 +156,7 @@ fn calls(program: &Program, events: &[Event]) -> Vec<CallShown> {
     calls
 }
 
-fn locals(program: &Program, operation: &Operation, instance: &Instance) -> Vec<Cell> {
-    let _ = program;
+fn locals(operation: &Operation, instance: &Instance) -> Vec<Cell> {
     let both = operation.locals.iter().zip(&instance.locals);
     both.filter(|(_, value)| value.is_some())
         .map(|(local, value)| Cell { name: local.name.clone(), value: show(local.ty, *value) })

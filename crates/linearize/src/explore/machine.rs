@@ -164,7 +164,9 @@ impl Machine {
             let fields = &program.structs[node.ty].fields;
             let inside = node.fields.iter().zip(fields);
             work.extend(
-                inside.filter(|&(_, &field)| program.fields[field].ty != Type::Int).map(|(&v, _)| v),
+                inside
+                    .filter(|&(_, &field)| program.fields[field].ty != Type::Int)
+                    .map(|(&v, _)| v),
             );
         }
     }
@@ -190,9 +192,9 @@ impl Machine {
         let holds = |run: &mut Run<'_>, all: &[Condition], tuple: &Locals| {
             all.iter().all(|condition| matches!(run.condition(condition, tuple), Ok(true)))
         };
-        tuples.iter().all(|tuple| {
-            !holds(run, &invariant.given, tuple) || holds(run, &invariant.then, tuple)
-        })
+        tuples
+            .iter()
+            .all(|tuple| !holds(run, &invariant.given, tuple) || holds(run, &invariant.then, tuple))
     }
 
     /// All published nodes of a type, or numbers that stand for all numbers: between those that
@@ -316,7 +318,11 @@ impl Run<'_> {
                 let index = self.value(index, locals)?;
                 let elements = &mut self.machine.arrays[*array];
                 // Zeros are not kept, so that equal arrays compare equal.
-                if value == 0 { elements.remove(&index) } else { elements.insert(index, value) };
+                if value == 0 {
+                    elements.remove(&index)
+                } else {
+                    elements.insert(index, value)
+                };
                 program.globals[*array].ty
             }
             Place::Field(base, field) => {

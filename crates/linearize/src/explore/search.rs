@@ -51,7 +51,8 @@ pub fn search(program: &Program, bound: Bound) -> Searched {
     let mut explainer = Explainer::new(program, &numbers);
     for operations in 1..=bound.operations {
         // Fewer than three operations are quickly looked at in full.
-        let few: &[Option<usize>] = if operations < 3 { &[None] } else { &[Some(1), Some(2), None] };
+        let few: &[Option<usize>] =
+            if operations < 3 { &[None] } else { &[Some(1), Some(2), None] };
         for &interruptions in few {
             let mut search = Search::new(program, bound, operations, interruptions);
             let found = search.run(&mut explainer);

@@ -218,7 +218,11 @@ impl Checker<'_> {
         let end = source.text().len();
         if tree.operations.is_empty() && self.errors.is_empty() {
             let message = "the specification has no operations";
-            self.error(Span::new(end, end), message, "expected an operation such as `Get() 1 READ x;`");
+            self.error(
+                Span::new(end, end),
+                message,
+                "expected an operation such as `Get() 1 READ x;`",
+            );
         }
         let steps: usize = tree.operations.iter().map(|operation| operation.steps.len()).sum();
         if steps > MOST_STEPS {
@@ -239,7 +243,10 @@ impl Checker<'_> {
         let (left, ty) = (left?, ty?);
         let ordered = !matches!(condition.relation, Relation::Equal | Relation::NotEqual);
         if ordered && ty != Type::Int {
-            let message = format!("references have no order, but `{}` asks for one", condition.relation.symbol());
+            let message = format!(
+                "references have no order, but `{}` asks for one",
+                condition.relation.symbol()
+            );
             self.error(condition.left.span, message, "expected an int here, or `==` or `!=`");
             return None;
         }
@@ -251,7 +258,11 @@ impl Checker<'_> {
         body.iter().filter_map(|statement| self.statement(statement, scope)).flatten().collect()
     }
 
-    fn statement(&mut self, statement: &ast::Statement, scope: &mut Scope) -> Option<Vec<Statement>> {
+    fn statement(
+        &mut self,
+        statement: &ast::Statement,
+        scope: &mut Scope,
+    ) -> Option<Vec<Statement>> {
         Some(match statement {
             ast::Statement::Malloc { target, ty } => self.malloc(target, ty, scope)?,
             ast::Statement::Free(name) => {
@@ -330,12 +341,21 @@ impl Checker<'_> {
     }
 
     /// A value that should have type `wanted`; `None` for a type that is itself in error.
-    fn value(&mut self, value: &ast::Value, wanted: Option<Type>, scope: &Scope) -> Option<Expression> {
+    fn value(
+        &mut self,
+        value: &ast::Value,
+        wanted: Option<Type>,
+        scope: &Scope,
+    ) -> Option<Expression> {
         let (expression, have) = match &value.kind {
             ValueKind::Number(number) => (Expression::Number(*number), Some(Type::Int)),
             ValueKind::Id if scope.has_id => (Expression::Id, Some(Type::Int)),
             ValueKind::Id => {
-                self.error(value.span, "`ID` outside an operation", "expected a value without `ID`");
+                self.error(
+                    value.span,
+                    "`ID` outside an operation",
+                    "expected a value without `ID`",
+                );
                 return None;
             }
             ValueKind::Null => (Expression::Null, None),

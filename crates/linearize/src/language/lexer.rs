@@ -12,6 +12,5 @@ pub const LANGUAGE: Language = Language {
 };
 
 /// Words that cannot be names.
-pub const KEYWORDS: &[&str] = &[
-    "struct", "int", "init", "invariant", "malloc", "free", "READ", "return", "ID", "NULL",
-];
+pub const KEYWORDS: &[&str] =
+    &["struct", "int", "init", "invariant", "malloc", "free", "READ", "return", "ID", "NULL"];

@@ -225,8 +225,12 @@ impl Parser<'_> {
         self.cursor.skip();
         let conditions =
             if self.cursor.eat_symbol("<") { self.precondition()? } else { Vec::new() };
+        let errors = self.cursor.errors();
         let body = self.statements();
         if conditions.is_empty() && body.is_empty() {
+            if self.cursor.errors() > errors {
+                return Err(Failed);
+            }
             return Err(self.cursor.fail("a precondition `<…>` or a statement"));
         }
         Ok(Step { mark, conditions, body, span: start.to(self.cursor.last_span()) })

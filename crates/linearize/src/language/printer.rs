@@ -52,9 +52,8 @@ fn declaration(declaration: &Declaration) -> String {
 /// An invariant on one line.
 #[must_use]
 pub fn invariant(invariant: &Invariant) -> String {
-    let side = |conditions: &[Condition]| {
-        conditions.iter().map(condition).collect::<Vec<_>>().join(", ")
-    };
+    let side =
+        |conditions: &[Condition]| conditions.iter().map(condition).collect::<Vec<_>>().join(", ");
     let given = match invariant.given.as_slice() {
         [] => String::new(),
         given => format!("{} => ", side(given)),

@@ -53,10 +53,10 @@ impl<'p> Prover<'p> {
         };
         let mut stuck = Vec::new();
         let mut followers = vec![false; self.prefixes.len()];
-        for follower in 0..self.prefixes.len() {
+        for (follower, follows) in followers.iter_mut().enumerate() {
             match self.first_cases(x, follower) {
                 Some(cases) => {
-                    followers[follower] = !cases.is_empty();
+                    *follows = !cases.is_empty();
                     stuck.extend(cases);
                 }
                 None => return obstacle(follower, true, vec!["too many cases".to_owned()]),
@@ -244,8 +244,7 @@ impl<'p> Prover<'p> {
             if !walked {
                 blocked = Some(vec!["too many cases".to_owned()]);
             }
-            if let Some(aliases) = blocked
-            {
+            if let Some(aliases) = blocked {
                 // If the operation can never end, there is nothing to explain.
                 return (!self.is_doomed(x, &taken)).then_some((between, aliases));
             }

@@ -37,7 +37,9 @@ pub struct Context {
 
 impl PartialEq for Condition {
     fn eq(&self, other: &Self) -> bool {
-        let key = |condition: &Self| (condition.relation, condition.left.clone(), condition.right.clone());
+        let key = |condition: &Self| {
+            (condition.relation, condition.left.clone(), condition.right.clone())
+        };
         key(self) == key(other)
     }
 }
@@ -233,7 +235,9 @@ fn holdings(path: &Path<'_>, store: &Store) -> Vec<Holding> {
                 Term::Fresh(..) if store.published.contains(&root(value)) => Holding::Public,
                 Term::Fresh(..) => {
                     let same = |other: &Option<Value>| {
-                        other.is_some_and(|other| !path.solver.is_int(other.term) && root(other) == root(value))
+                        other.is_some_and(|other| {
+                            !path.solver.is_int(other.term) && root(other) == root(value)
+                        })
                     };
                     Holding::Private(locals.iter().position(same).unwrap_or(holdings.len()))
                 }
@@ -335,7 +339,8 @@ fn quiet_place(path: &mut Path<'_>, store: &Store, place: &Place) -> Option<Valu
         }
         Place::Field(base, field) => {
             let node = quiet_place(path, store, base)?;
-            let there = Literal { left: node, relation: Relation::NotEqual, right: Value::of(NULL) };
+            let there =
+                Literal { left: node, relation: Relation::NotEqual, right: Value::of(NULL) };
             if !path.entails(there) {
                 return None;
             }
@@ -350,7 +355,11 @@ fn quiet_place(path: &mut Path<'_>, store: &Store, place: &Place) -> Option<Valu
 }
 
 /// The newest write to a cell: `None` if that is open, `Some(None)` if there is none.
-fn quiet_lookup(path: &mut Path<'_>, writes: &[(Value, Value)], cell: Value) -> Option<Option<Value>> {
+fn quiet_lookup(
+    path: &mut Path<'_>,
+    writes: &[(Value, Value)],
+    cell: Value,
+) -> Option<Option<Value>> {
     for &(at, value) in writes {
         let equal = Literal::equal(at, cell);
         if path.entails(equal) {

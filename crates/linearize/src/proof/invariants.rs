@@ -40,9 +40,8 @@ fn first_broken(program: &Program, claims: &Claims) -> Option<(usize, Prefix)> {
     let prefixes = prefixes(program);
     let broken = |invariant: usize| {
         let clause = &program.invariants[invariant];
-        let breaks = |prefix: &&Prefix| {
-            !preserved(program, claims, clause, prefix.operation, prefix.length)
-        };
+        let breaks =
+            |prefix: &&Prefix| !preserved(program, claims, clause, prefix.operation, prefix.length);
         prefixes.iter().find(breaks).map(|prefix| (invariant, *prefix))
     };
     claims.believed.iter().find_map(|&invariant| broken(invariant))

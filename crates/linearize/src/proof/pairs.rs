@@ -5,10 +5,10 @@
 //! user.
 
 use super::Prefix;
+use super::context::mentioned;
 use crate::model::{LocalKind, Program, Type};
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
-use super::context::mentioned;
 use crate::symbolic::run::{Guesses, Runner};
 use crate::symbolic::solver::{Literal, Value};
 use crate::symbolic::store::{Mode, Store, sizes};
@@ -75,7 +75,8 @@ pub fn swaps_in_some_role(
     if swaps(path, runner, start, other_order, reached)? {
         return Ok(true);
     }
-    let complete = other_order.iter().find(|part| part.instance > 0 && is_whole(path, runner, part));
+    let complete =
+        other_order.iter().find(|part| part.instance > 0 && is_whole(path, runner, part));
     if let Some(part) = complete {
         let roles = RoleRun { runner, start, parts: other_order, reached, instance: part.instance };
         if roles.any(path)? {
@@ -178,7 +179,9 @@ fn same_locals(
     }
     for pair in mine.iter().zip(theirs) {
         let equal = match pair {
-            (Some(mine), Some(theirs)) => comparable(path, *mine, *theirs) && path.decide(Literal::equal(*mine, *theirs))?,
+            (Some(mine), Some(theirs)) => {
+                comparable(path, *mine, *theirs) && path.decide(Literal::equal(*mine, *theirs))?
+            }
             (None, None) => true,
             _ => false,
         };
@@ -224,7 +227,8 @@ impl RoleRun<'_> {
         operations[self.instance] = role;
         let whole = Part::first(self.instance, operation.steps.len());
         let own = |part: &Part| part.instance == self.instance;
-        let parts = self.parts.iter().map(|part| if own(part) { whole.clone() } else { part.clone() });
+        let parts =
+            self.parts.iter().map(|part| if own(part) { whole.clone() } else { part.clone() });
         let mut start = self.start.clone();
         start.locals[self.instance] = vec![None; operation.locals.len()];
         let mut guesses = self.runner.guesses.clone();
@@ -271,7 +275,8 @@ impl RoleRun<'_> {
         let locals = self.reached.locals.iter().flatten().flatten().copied();
         let mut found: Vec<Value> = Vec::new();
         for value in locals.chain(shared) {
-            let public = ty == Type::Int || path.solver.class_is_public(path.solver.root(value.term));
+            let public =
+                ty == Type::Int || path.solver.class_is_public(path.solver.root(value.term));
             if public && path.solver.type_of(value.term) == ty && !found.contains(&value) {
                 found.push(value);
             }
@@ -313,8 +318,8 @@ pub fn derive(program: &Program, claims: &Claims, first: Prefix, second: Prefix)
         run(path, &mut runner, &mut store, &[left.clone(), right.clone()], Mode::Assume)?;
         path.use_claims()?;
         let other_order = [right.clone(), left.clone()];
-        let reversible = !first.is_complete(program)
-            && swaps(path, &mut runner, &start, &other_order, &store)?;
+        let reversible =
+            !first.is_complete(program) && swaps(path, &mut runner, &start, &other_order, &store)?;
         let case = Case { same: aliases(path, &runner, &store), reversible };
         if !cases.contains(&case) {
             cases.push(case);
@@ -330,11 +335,13 @@ pub fn aliases(path: &Path<'_>, runner: &Runner<'_>, store: &Store) -> Vec<Strin
     let mut found = Vec::new();
     let named = |instance: usize| {
         let operation = &path.program.operations[runner.operations[instance]];
+        let twin = runner.operations[..instance].contains(&runner.operations[instance]);
+        let prime = if twin { "'" } else { "" };
         let locals = operation.locals.iter().enumerate();
         locals.filter_map(move |(number, local)| {
             let plain = matches!(local.kind, LocalKind::Declared | LocalKind::Parameter);
             let value = store.locals[instance][number].filter(|_| plain)?;
-            Some((format!("{}.{}", operation.title(), local.name), local.ty, value))
+            Some((format!("{}{prime}.{}", operation.title(), local.name), local.ty, value))
         })
     };
     for second in 1..runner.operations.len() {

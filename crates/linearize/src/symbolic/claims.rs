@@ -82,7 +82,8 @@ fn each_tuple(
     loop {
         let tuple: Vec<_> = at.iter().zip(candidates).map(|(&at, from)| from[at]).collect();
         visit(&tuple)?;
-        let Some(position) = (0..at.len()).rev().find(|&place| at[place] + 1 < candidates[place].len())
+        let Some(position) =
+            (0..at.len()).rev().find(|&place| at[place] + 1 < candidates[place].len())
         else {
             return Ok(());
         };
@@ -258,7 +259,11 @@ fn concerns(program: &Program, steps: &[Step], invariant: &Invariant) -> bool {
         Statement::Malloc { ty, .. } => {
             // A new node comes under the claim once it is published.
             let speaks = |ty: &Type| invariant.variables.iter().any(|variable| variable.ty == *ty);
-            speaks(&Type::Ref(*ty)) || program.structs[*ty].fields.iter().any(|&field| cells.contains(&Cell::Field(field)))
+            speaks(&Type::Ref(*ty))
+                || program.structs[*ty]
+                    .fields
+                    .iter()
+                    .any(|&field| cells.contains(&Cell::Field(field)))
         }
         Statement::Assign(Place::Local(_), _) => false,
         Statement::Assign(Place::Global(global) | Place::Element(global, _), _) => {

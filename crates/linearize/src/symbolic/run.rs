@@ -169,9 +169,7 @@ impl<'r> Runner<'r> {
         Ok(match expression {
             Expression::Number(number) => Value { term: ZERO, offset: *number },
             Expression::Null => Value::of(super::solver::NULL),
-            Expression::Id => {
-                Value::of(path.solver.intern(Term::Id(instance), Type::Int, false))
-            }
+            Expression::Id => Value::of(path.solver.intern(Term::Id(instance), Type::Int, false)),
             Expression::Place(place, offset) => {
                 let value = self.place(path, store, instance, place, mode)?;
                 Value { offset: value.offset + offset, ..value }

@@ -336,7 +336,8 @@ impl Solver {
     }
 
     fn cannot_hold(&self, special: TermId, other: TermId) -> bool {
-        let distinct = |id| matches!(self.term(id), Term::Null | Term::Fresh(..) | Term::Private(..));
+        let distinct =
+            |id| matches!(self.term(id), Term::Null | Term::Fresh(..) | Term::Private(..));
         match self.term(special) {
             Term::Fresh(..) => true,
             Term::Private(..) => distinct(other) || self.class_is_public(other),

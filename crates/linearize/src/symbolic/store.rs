@@ -136,7 +136,9 @@ impl Store {
             if fresh && !self.published.contains(&root) {
                 self.published.push(root);
                 let inside = self.fields.iter();
-                work.extend(inside.filter(|(_, at, _)| path.solver.root(at.term) == root).map(|w| w.2));
+                work.extend(
+                    inside.filter(|(_, at, _)| path.solver.root(at.term) == root).map(|w| w.2),
+                );
             }
         }
     }

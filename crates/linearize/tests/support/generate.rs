@@ -25,7 +25,8 @@ impl<'c> Choices<'c> {
 }
 
 const NUMBERS: &[&str] = &[
-    "0", "1", "x", "x", "a", "a", "b", "k", "ID", "a + 1", "x + 1", "y", "h.v", "p.v", "r[x]", "r[0]",
+    "0", "1", "x", "x", "a", "a", "b", "k", "ID", "a + 1", "x + 1", "y", "h.v", "p.v", "r[x]",
+    "r[0]",
 ];
 const NUMBER_PLACES: &[&str] =
     &["a", "a", "x", "x", "b", "y", "h.v", "p.v", "r[x]", "r[0]", "r[ID]", "q.v"];
@@ -35,21 +36,58 @@ const RELATIONS: &[&str] = &["==", "==", "!=", "<", "<=", ">"];
 const EQUALITIES: &[&str] = &["==", "==", "!="];
 /// Sub-operations as people write them, right and wrong, about numbers,
 const COUNTING: &[&str] = &[
-    "x = a;", "a = x + 1;", "<a == x;> a = x + 1;", "x = a; a = a + 1;", "<a == 0;> a = ID;",
-    "<a == ID;> a = 0;", "<a == ID;> b = b + 1;", "<a == ID;> x = b;", "<a == ID;> b = x + 1;",
-    "b = x;", "x = b;", "return x;", "return a; return b;", "b = k;", "r[x] = k;", "y = r[0];",
-    "<r[x] == 0;> r[x] = 1;", "<b == 0;> return 0;", "<a > x;> return 1;", "<b != 0;> return b;",
-    "<b == x; a == 0;> b = k;", "y = b;", "<b == y;> return x; return y;", "b = b + 1; a = k;",
+    "x = a;",
+    "a = x + 1;",
+    "<a == x;> a = x + 1;",
+    "x = a; a = a + 1;",
+    "<a == 0;> a = ID;",
+    "<a == ID;> a = 0;",
+    "<a == ID;> b = b + 1;",
+    "<a == ID;> x = b;",
+    "<a == ID;> b = x + 1;",
+    "b = x;",
+    "x = b;",
+    "return x;",
+    "return a; return b;",
+    "b = k;",
+    "r[x] = k;",
+    "y = r[0];",
+    "<r[x] == 0;> r[x] = 1;",
+    "<b == 0;> return 0;",
+    "<a > x;> return 1;",
+    "<b != 0;> return b;",
+    "<b == x; a == 0;> b = k;",
+    "y = b;",
+    "<b == y;> return x; return y;",
+    "b = b + 1; a = k;",
 ];
 
 /// and about lists.
 const LINKING: &[&str] = &[
-    "p = h;", "q = p.n;", "<h == p;> h = p.n; return p.v;", "<h == p; p.n == q;> h = q;", "h = q;",
-    "<h == q;> h = p;", "p = malloc node; p.v = k;", "q = malloc node; q.v = k;", "p.n = h;",
-    "p.n = q;", "h = p;", "<h == p; p.n == NULL;> p.n = q;", "<p.v == 0;> p.v = 1;",
-    "<h == NULL;> return 0;", "return p.v;", "h.v = k;", "x = h.v;", "<h.v == x;> h.v = x + 1;",
-    "<h != NULL;> return h.v;", "<h == p; p != NULL;> return p.v; h = p.n;", "<p.n == q;> p.n = q.n;",
-    "<p.n == q; p.v == 0;> q.v = 1; p.n = q.n;", "<h.n == NULL;> return 0;", "READ p.n;",
+    "p = h;",
+    "q = p.n;",
+    "<h == p;> h = p.n; return p.v;",
+    "<h == p; p.n == q;> h = q;",
+    "h = q;",
+    "<h == q;> h = p;",
+    "p = malloc node; p.v = k;",
+    "q = malloc node; q.v = k;",
+    "p.n = h;",
+    "p.n = q;",
+    "h = p;",
+    "<h == p; p.n == NULL;> p.n = q;",
+    "<p.v == 0;> p.v = 1;",
+    "<h == NULL;> return 0;",
+    "return p.v;",
+    "h.v = k;",
+    "x = h.v;",
+    "<h.v == x;> h.v = x + 1;",
+    "<h != NULL;> return h.v;",
+    "<h == p; p != NULL;> return p.v; h = p.n;",
+    "<p.n == q;> p.n = q.n;",
+    "<p.n == q; p.v == 0;> q.v = 1; p.n = q.n;",
+    "<h.n == NULL;> return 0;",
+    "READ p.n;",
 ];
 
 const INVARIANTS: &[&str] = &[
@@ -73,7 +111,9 @@ pub fn specification(choices: &mut Choices<'_>) -> String {
     match choices.below(6) {
         0 => {}
         1 | 2 => text.push_str("init node d; d = malloc node; h = d;\n"),
-        3 | 4 => text.push_str("init node d; node e; d = malloc node; e = malloc node; h = d; d.n = e; e.v = 1;\n"),
+        3 | 4 => text.push_str(
+            "init node d; node e; d = malloc node; e = malloc node; h = d; d.n = e; e.v = 1;\n",
+        ),
         _ => text.push_str("init node d; d = malloc node; h = d; d.n = d; a = 1;\n"),
     }
     for _ in 0..choices.below(3) {

@@ -125,7 +125,8 @@ fn gravity(exit: Exit) -> u8 {
 fn all_pairs(program: &Program) -> Vec<Pair> {
     let (claims, _) = believe(program);
     let prefixes = prefixes(program);
-    let both = prefixes.iter().flat_map(|&first| prefixes.iter().map(move |&second| (first, second)));
+    let both =
+        prefixes.iter().flat_map(|&first| prefixes.iter().map(move |&second| (first, second)));
     both.map(|(first, second)| derive(program, &claims, first, second)).collect()
 }
 

@@ -45,7 +45,9 @@ mod tests {
 
     #[test]
     fn distances_count_edits() {
-        for (left, right, edits) in [("", "", 0), ("abc", "abd", 1), ("tail", "tial", 2), ("", "ab", 2)] {
+        for (left, right, edits) in
+            [("", "", 0), ("abc", "abd", 1), ("tail", "tial", 2), ("", "ab", 2)]
+        {
             assert_eq!(distance(left, right), edits, "{left} {right}");
         }
     }

@@ -91,7 +91,8 @@ impl Page {
         };
         self.line(format!("  {bound} ({histories} histories, {states} states)"));
         if histories == 0 {
-            let advice = "no operation runs to its end from the initial state: state it with `init`";
+            let advice =
+                "no operation runs to its end from the initial state: state it with `init`";
             self.line(format!("  {advice}"));
         }
     }
@@ -101,13 +102,17 @@ impl Page {
         let next = &operation.steps[obstacle.prefix.length];
         let (x, y) = (obstacle.prefix, obstacle.between);
         let dots = if obstacle.directly { "" } else { " …" };
-        let sequence = format!("{}{dots} {} {}", x.letters(program), y.letters(program), next.label);
+        let sequence =
+            format!("{}{dots} {} {}", x.letters(program), y.letters(program), next.label);
         let sequence = self.paint("1", &sequence);
         self.line(format!("  the proof stops at  {sequence}"));
         self.part(program, x, "begins");
         self.part(program, y, "comes between");
         let title = operation.title();
-        self.line(format!("    {:<4} {title} goes on, and cannot be moved before that: {}", next.label, next.text));
+        self.line(format!(
+            "    {:<4} {title} goes on, and cannot be moved before that: {}",
+            next.label, next.text
+        ));
         if !obstacle.case.is_empty() {
             self.line(format!("    when {}", obstacle.case.join(", ")));
         }
@@ -138,7 +143,8 @@ impl Page {
     /// A column a thread, a line a sub-operation, and what it changed.
     fn timeline(&mut self, history: &History) {
         let threads = history.calls.iter().map(|call| call.thread).max().unwrap_or(1);
-        let heads: String = (1..=threads).map(|thread| format!("{:<22}", format!("thread {thread}"))).collect();
+        let heads: String =
+            (1..=threads).map(|thread| format!("{:<22}", format!("thread {thread}"))).collect();
         self.line(format!("  {}", self.paint("1", &heads)));
         for (number, step) in history.steps.iter().enumerate() {
             let call = &history.calls[step.call];
@@ -177,7 +183,8 @@ impl Page {
             }
         }
         for pair in pairs {
-            let names = format!("{} · {}", pair.first.letters(program), pair.second.letters(program));
+            let names =
+                format!("{} · {}", pair.first.letters(program), pair.second.letters(program));
             self.line(format!("  {names:<24} {}", judgement(pair)));
             let cases = pair.cases.iter().flatten().filter(|_| is_mixed(pair));
             for case in cases {
@@ -234,13 +241,18 @@ fn overlaps(history: &History, number: usize) -> String {
     let begins = history.calls[number].begins;
     let earlier = history.calls[..number].iter().filter(|call| call.ends < begins);
     let names: Vec<_> = earlier.map(|call| call.operation.as_str()).collect();
-    if names.is_empty() { String::new() } else { format!("begins after the end of {}", names.join(", ")) }
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("begins after the end of {}", names.join(", "))
+    }
 }
 
 fn state(cells: &[Cell]) -> String {
     if cells.is_empty() {
         return "all 0 and NULL".to_owned();
     }
-    let shown: Vec<_> = cells.iter().map(|cell| format!("{} = {}", cell.name, cell.value)).collect();
+    let shown: Vec<_> =
+        cells.iter().map(|cell| format!("{} = {}", cell.name, cell.value)).collect();
     shown.join(", ")
 }
