@@ -7,6 +7,7 @@ mod generate;
 use generate::{Choices, specification};
 use linearize::language::{parser, printer, read};
 use proptest::prelude::*;
+use spec::diagnostic::SHOWN;
 use spec::{Diagnostics, Source};
 
 fn errors(text: &str) -> Vec<(usize, usize, String)> {
@@ -16,6 +17,7 @@ fn errors(text: &str) -> Vec<(usize, usize, String)> {
     errors
         .sorted()
         .iter()
+        .take(SHOWN)
         .map(|error| {
             let at = place(error);
             (at.line, at.column, error.message.clone())

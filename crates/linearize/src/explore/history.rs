@@ -5,6 +5,7 @@ use super::machine::{Machine, instance_of, maker};
 use super::search::Instance;
 use crate::model::{LocalKind, Mark, Operation, Program, Type};
 use serde::Serialize;
+use std::rc::Rc;
 
 /// One sub-operation that ran.
 #[derive(Clone, Debug)]
@@ -12,20 +13,25 @@ pub struct Event {
     number: usize,
     operation: usize,
     step: usize,
-    machine: Machine,
-    after: Instance,
+    machine: Rc<Machine>,
+    after: Rc<Instance>,
 }
 
 impl Event {
     /// Instance `number`, which stood at `before`, ran its next sub-operation.
     #[must_use]
-    pub fn new(number: usize, before: &Instance, machine: &Machine, after: &Instance) -> Self {
+    pub fn new(
+        number: usize,
+        before: &Instance,
+        machine: &Rc<Machine>,
+        after: &Rc<Instance>,
+    ) -> Self {
         Self {
             number,
             operation: before.operation,
             step: before.done,
-            machine: machine.clone(),
-            after: after.clone(),
+            machine: Rc::clone(machine),
+            after: Rc::clone(after),
         }
     }
 }

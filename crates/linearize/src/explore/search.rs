@@ -1,7 +1,7 @@
 //! Walks the interleavings of a few operations: of one operation first, then of two, and so on,
 //! depth first, so that a counterexample shows before all states have been seen. For each number of
-//! operations, the histories in which an operation is interrupted once or twice come first: most
-//! counterexamples are among them, and those are the readable ones.
+//! operations that has many, the histories in which an operation is interrupted once or twice come
+//! first: most counterexamples are among them.
 //!
 //! States that were seen are not visited again. A sub-operation that touches nothing shared runs
 //! together with its neighbour: its place in the interleaving cannot matter, and an operation
@@ -12,6 +12,7 @@ use super::history::{self, Event, History};
 use super::machine::{Actor, Locals, Machine, Numbers};
 use crate::model::{Expression, Operation, Place, Program, Statement, Step, Type};
 use std::collections::HashSet;
+use std::rc::Rc;
 
 /// How far to look.
 #[derive(Clone, Copy, Debug)]
@@ -43,16 +44,20 @@ pub struct Searched {
     pub histories: usize,
 }
 
+/// If all histories of one operation less had fewer states than this, those of one more are few
+/// enough to look at in full at once.
+const QUICK: usize = 1_000;
+
 /// Looks for a history that no sequential order explains.
 #[must_use]
 pub fn search(program: &Program, bound: Bound) -> Searched {
     let mut searched = Searched { counterexample: None, operations: 0, states: 0, histories: 0 };
     let numbers = Numbers::of(program, bound.values);
     let mut explainer = Explainer::new(program, &numbers);
+    let mut in_full = 0;
     for operations in 1..=bound.operations {
-        // Fewer than three operations are quickly looked at in full.
         let few: &[Option<usize>] =
-            if operations < 3 { &[None] } else { &[Some(1), Some(2), None] };
+            if in_full < QUICK { &[None] } else { &[Some(1), Some(2), None] };
         for &interruptions in few {
             let mut search = Search::new(program, bound, operations, interruptions);
             let found = search.run(&mut explainer);
@@ -64,7 +69,10 @@ pub fn search(program: &Program, bound: Bound) -> Searched {
                     searched.counterexample = Some(history::tell(program, &events));
                     return searched;
                 }
-                Found::Nothing if interruptions.is_none() => searched.operations = operations,
+                Found::Nothing if interruptions.is_none() => {
+                    searched.operations = operations;
+                    in_full = search.visits.len();
+                }
                 Found::Nothing | Found::TooMuch => {}
             }
         }
@@ -98,8 +106,8 @@ pub struct Instance {
 /// A state of an interleaving.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
-    machine: Machine,
-    instances: Vec<Instance>,
+    machine: Rc<Machine>,
+    instances: Vec<Rc<Instance>>,
     /// Who ran last, and how many interruptions are still allowed; not looked at without a limit.
     running: usize,
     left: usize,
@@ -138,7 +146,7 @@ impl<'p> Search<'p> {
 
     fn run(&mut self, explainer: &mut Explainer<'_>) -> Found {
         let left = self.interruptions.unwrap_or(0);
-        let machine = Machine::start(self.program);
+        let machine = Rc::new(Machine::start(self.program));
         let start = State { machine, instances: Vec::new(), running: 0, left };
         let mut seen = HashSet::from([start.clone()]);
         let mut work = vec![(0, start)];
@@ -218,7 +226,7 @@ impl<'p> Search<'p> {
         for operation in 0..self.program.operations.len() {
             let locals = vec![None; self.program.operations[operation].locals.len()];
             let mut next = state.clone();
-            next.instances.push(Instance { operation, done: 0, locals, after: ended });
+            next.instances.push(Rc::new(Instance { operation, done: 0, locals, after: ended }));
             self.advance(next, state.instances.len(), found);
         }
     }
@@ -257,8 +265,9 @@ impl<'p> Search<'p> {
         );
         let after = outcomes.into_iter().map(|(machine, locals)| {
             let mut instances = state.instances.clone();
-            instances[number].done += 1;
-            instances[number].locals = locals;
+            let (operation, done, after) = (instance.operation, instance.done + 1, instance.after);
+            instances[number] = Rc::new(Instance { operation, done, locals, after });
+            let machine = Rc::new(machine);
             let running = if self.interruptions.is_some() { number } else { 0 };
             State { machine, instances, running, left: state.left }
         });

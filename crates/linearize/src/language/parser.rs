@@ -151,6 +151,7 @@ impl Parser<'_> {
             if self.cursor.is_symbol(0, "(") { self.parameters()? } else { Vec::new() };
         let locals = self.local_declarations()?;
         let mut steps = Vec::new();
+        let has_steps = self.mark().is_some();
         while let Some(mark) = self.mark() {
             if let Ok(step) = self.step(mark) {
                 steps.push(step);
@@ -158,7 +159,7 @@ impl Parser<'_> {
                 self.cursor.recover(|cursor| at_mark(cursor) || at_item(cursor));
             }
         }
-        if steps.is_empty() {
+        if !has_steps {
             let message = format!("the operation `{}` has no sub-operations", name.text);
             let label = "expected a sub-operation after this, such as `1 x = 1;`";
             self.cursor.error(Diagnostic::new(name.span, message, label));

@@ -7,6 +7,7 @@ use linearize::model::Program;
 use linearize::proof::pairs::Pair;
 use linearize::proof::{Obstacle, Prefix};
 use serde_json::{Value, json};
+use spec::diagnostic::SHOWN;
 
 /// All files.
 pub fn render(all: &[Judged]) -> anyhow::Result<String> {
@@ -18,7 +19,8 @@ fn file(judged: &Judged) -> Value {
     let mut value = match &judged.outcome {
         Err(errors) => json!({
             "verdict": "bad input",
-            "errors": errors.sorted().iter().map(|error| {
+            "errors_in_all": errors.len(),
+            "errors": errors.sorted().iter().take(SHOWN).map(|error| {
                 let at = judged.source.position(error.span.start);
                 json!({
                     "line": at.line,
