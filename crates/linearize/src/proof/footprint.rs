@@ -1,8 +1,9 @@
 //! What a prefix can touch at most. Prefixes that touch nothing in common commute in every state,
-//! which settles most pairs without looking at any.
+//! which settles most pairs without looking at any. What a prefix does to nodes that it has made
+//! and shown to no one does not count.
 
 use super::Prefix;
-use crate::model::{Condition, Expression, LocalKind, Place, Program, Statement, Type};
+use crate::model::{Condition, Expression, Local, LocalKind, Place, Program, Statement, Type};
 
 /// Cells by kind: shared variables and arrays first, then fields, then kinds of nodes.
 #[derive(Clone, Debug, Default)]
@@ -24,9 +25,12 @@ impl Footprint {
                 footprint.reads[nodes(program, ty)] = true;
             }
         }
+        let mut own = Own { locals: vec![false; operation.locals.len()], pending: Vec::new() };
         for step in &operation.steps[..prefix.length] {
             step.conditions.iter().for_each(|condition| footprint.condition(program, condition));
-            step.body.iter().for_each(|statement| footprint.statement(program, statement));
+            for statement in &step.body {
+                footprint.statement(program, statement, &mut own, &operation.locals);
+            }
         }
         footprint
     }
@@ -53,23 +57,49 @@ impl Footprint {
         self.expression(program, &condition.right);
     }
 
-    fn statement(&mut self, program: &Program, statement: &Statement) {
+    fn statement(
+        &mut self,
+        program: &Program,
+        statement: &Statement,
+        own: &mut Own,
+        locals: &[Local],
+    ) {
         match statement {
-            Statement::Malloc { ty, .. } => self.writes[nodes(program, *ty)] = true,
+            Statement::Malloc { local, ty, .. } => {
+                own.locals[*local] = true;
+                own.pending.push(nodes(program, *ty));
+            }
             Statement::Assign(target, value) => {
                 self.expression(program, value);
+                let cell = self.target(program, target);
                 match target {
-                    Place::Local(_) => {}
-                    Place::Global(global) => self.writes[*global] = true,
-                    Place::Element(array, index) => {
-                        self.writes[*array] = true;
-                        self.expression(program, index);
-                    }
-                    Place::Field(base, field) => {
-                        self.writes[program.globals.len() + field] = true;
-                        self.place(program, base);
+                    Place::Local(local) => own.locals[*local] = own.holds(value),
+                    Place::Field(base, _) if own.is_own(base) => own.pending.extend(cell),
+                    _ => {
+                        cell.into_iter().for_each(|cell| self.writes[cell] = true);
+                        if program.type_of(target, locals) != Type::Int {
+                            // This may show everything that was made so far.
+                            own.pending.drain(..).for_each(|cell| self.writes[cell] = true);
+                            own.locals.fill(false);
+                        }
                     }
                 }
+            }
+        }
+    }
+
+    /// Notes what is read to find the target; gives the cell that is written.
+    fn target(&mut self, program: &Program, target: &Place) -> Option<usize> {
+        match target {
+            Place::Local(_) => None,
+            Place::Global(global) => Some(*global),
+            Place::Element(array, index) => {
+                self.expression(program, index);
+                Some(*array)
+            }
+            Place::Field(base, field) => {
+                self.place(program, base);
+                Some(program.globals.len() + field)
             }
         }
     }
@@ -93,6 +123,24 @@ impl Footprint {
                 self.place(program, base);
             }
         }
+    }
+}
+
+/// What a prefix has made and shown to no one yet.
+struct Own {
+    /// Locals that hold such a node.
+    locals: Vec<bool>,
+    /// Cells written on the way; they count once a node is shown.
+    pending: Vec<usize>,
+}
+
+impl Own {
+    fn is_own(&self, place: &Place) -> bool {
+        matches!(place, Place::Local(local) if self.locals[*local])
+    }
+
+    fn holds(&self, value: &Expression) -> bool {
+        matches!(value, Expression::Place(place, _) if self.is_own(place))
     }
 }
 
