@@ -81,6 +81,12 @@ fn mistakes_are_reported_where_they_are() {
         ),
         ("int a;\ninit a = ID;\nOp() 1 a = 1;", 2, 10, "`ID` outside an operation"),
         ("int a;\ninit return a;\nOp() 1 a = 1;", 2, 13, "`return` outside an operation"),
+        (
+            "int a;\ninvariant (int i, int j, int k, int l) a == 0;\nOp() 1 a = 0;",
+            2,
+            1,
+            "an invariant about 4 things",
+        ),
         ("int a; /* open\nOp() 1 a = 1;", 1, 8, "a comment is never closed"),
     ];
     for (text, line, column, message) in rows {

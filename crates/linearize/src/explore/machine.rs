@@ -174,8 +174,11 @@ impl Machine {
     /// Whether a stated invariant holds here, for all published nodes and all numbers.
     #[must_use]
     pub fn satisfies(&self, program: &Program, invariant: &Invariant) -> bool {
-        let domains: Vec<Vec<i64>> =
-            invariant.variables.iter().map(|variable| self.domain(program, variable.ty)).collect();
+        let domains: Vec<Vec<i64>> = invariant
+            .variables
+            .iter()
+            .map(|variable| self.domain(program, invariant, variable.ty))
+            .collect();
         let mut tuples: Vec<Locals> = vec![Vec::new()];
         for domain in &domains {
             let longer = tuples.iter().flat_map(|tuple| {
@@ -199,7 +202,7 @@ impl Machine {
 
     /// All published nodes of a type, or numbers that stand for all numbers: between those that
     /// occur, several in a row, the state looks the same everywhere.
-    fn domain(&self, program: &Program, ty: Type) -> Vec<i64> {
+    fn domain(&self, program: &Program, invariant: &Invariant, ty: Type) -> Vec<i64> {
         if let Type::Ref(structure) = ty {
             let nodes = self.nodes.iter().filter(|node| node.published && node.ty == structure);
             return nodes.map(|node| node.name).collect();
@@ -208,8 +211,9 @@ impl Machine {
         seen.extend(&self.globals);
         seen.extend(self.arrays.iter().flatten().flat_map(|(&index, &value)| [index, value]));
         seen.extend(self.nodes.iter().flat_map(|node| node.fields.iter().copied()));
-        let around = seen.iter().flat_map(|&number| number - 4..=number + 4);
-        let mut all: Vec<_> = around.collect();
+        let offsets = offsets(invariant);
+        let met = seen.iter().flat_map(|&number| offsets.iter().map(move |offset| number - offset));
+        let mut all: Vec<_> = met.flat_map(|number| number - 3..=number + 3).collect();
         all.sort_unstable();
         all.dedup();
         all
@@ -220,6 +224,34 @@ impl Machine {
     pub fn element(&self, array: usize, index: i64) -> i64 {
         self.arrays[array].get(&index).copied().unwrap_or(0)
     }
+}
+
+/// The numbers that an invariant names or adds; 0 is always among them.
+fn offsets(invariant: &Invariant) -> Vec<i64> {
+    let mut offsets = vec![0];
+    let conditions = invariant.given.iter().chain(&invariant.then);
+    let mut work: Vec<&Expression> =
+        conditions.flat_map(|condition| [&condition.left, &condition.right]).collect();
+    while let Some(side) = work.pop() {
+        match side {
+            Expression::Number(number) => offsets.push(*number),
+            Expression::Place(place, offset) => {
+                offsets.push(*offset);
+                let mut place = place;
+                while let Place::Field(base, _) = place {
+                    place = base;
+                }
+                if let Place::Element(_, index) = place {
+                    work.push(index);
+                }
+            }
+            Expression::Null | Expression::Id => {}
+        }
+    }
+    offsets.extend(offsets.clone().into_iter().map(|offset| -offset));
+    offsets.sort_unstable();
+    offsets.dedup();
+    offsets
 }
 
 /// The identity of an instance.

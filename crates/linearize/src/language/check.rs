@@ -14,6 +14,9 @@ use spec::{Diagnostic, Diagnostics, Source, Span};
 /// More sub-operations than this are refused: the proof looks at every pair.
 const MOST_STEPS: usize = 1000;
 
+/// An invariant is looked at for every choice of what it speaks of.
+const MOST_VARIABLES: usize = 3;
+
 /// Resolves and checks a tree. What is wrong is left out of the model and reported.
 #[must_use]
 pub fn check(tree: &ast::Spec, source: &Source, errors: &mut Diagnostics) -> Program {
@@ -158,6 +161,10 @@ impl Checker<'_> {
     fn invariant(&mut self, invariant: &ast::Invariant) {
         let mut scope = Scope { locals: Vec::new(), sites: 0, has_id: false };
         self.declare(&invariant.variables, LocalKind::Declared, &mut scope);
+        if invariant.variables.len() > MOST_VARIABLES {
+            let message = format!("an invariant about {} things", invariant.variables.len());
+            self.error(invariant.span, message, format!("expected at most {MOST_VARIABLES}"));
+        }
         let given = self.conditions(&invariant.given, &mut scope);
         let then = self.conditions(&invariant.then, &mut scope);
         self.program.invariants.push(Invariant {

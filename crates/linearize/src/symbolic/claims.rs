@@ -10,13 +10,26 @@ use super::solver::{Conflict, Literal, NULL, Solver, Term, TermId, Value, ZERO};
 use super::store::{Mode, Store, require, sizes};
 use crate::language::ast::Relation;
 use crate::model::{Condition, Expression, Invariant, Place, Program, Statement, Step, Type};
+use std::cell::Cell;
 
 /// The claims that are believed.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Claims {
     /// Which of [`Program::invariants`].
     pub believed: Vec<usize>,
+    /// How many more cases may be looked at; all walks draw on it, so that no specification keeps
+    /// the proof busy for ever.
+    pub cases_left: Cell<usize>,
 }
+
+impl Default for Claims {
+    fn default() -> Self {
+        Self { believed: Vec::new(), cases_left: Cell::new(MOST_CASES_IN_ALL) }
+    }
+}
+
+/// More cases than this in all are not looked at; every further question counts as not decided.
+const MOST_CASES_IN_ALL: usize = 1_000_000;
 
 impl Claims {
     /// Draws what the claims say about the terms that code touched.
@@ -263,35 +276,35 @@ fn concerns(program: &Program, steps: &[Step], invariant: &Invariant) -> bool {
                 || program.structs[*ty]
                     .fields
                     .iter()
-                    .any(|&field| cells.contains(&Cell::Field(field)))
+                    .any(|&field| cells.contains(&Touched::Field(field)))
         }
         Statement::Assign(Place::Local(_), _) => false,
         Statement::Assign(Place::Global(global) | Place::Element(global, _), _) => {
-            cells.contains(&Cell::Global(*global))
+            cells.contains(&Touched::Global(*global))
         }
-        Statement::Assign(Place::Field(_, field), _) => cells.contains(&Cell::Field(*field)),
+        Statement::Assign(Place::Field(_, field), _) => cells.contains(&Touched::Field(*field)),
     })
 }
 
 #[derive(PartialEq, Eq)]
-enum Cell {
+enum Touched {
     Global(usize),
     Field(usize),
 }
 
-fn note_cells(expression: &Expression, cells: &mut Vec<Cell>) {
+fn note_cells(expression: &Expression, cells: &mut Vec<Touched>) {
     let Expression::Place(place, _) = expression else { return };
     let mut place = place;
     loop {
         match place {
             Place::Local(_) => return,
-            Place::Global(global) => return cells.push(Cell::Global(*global)),
+            Place::Global(global) => return cells.push(Touched::Global(*global)),
             Place::Element(array, index) => {
-                cells.push(Cell::Global(*array));
+                cells.push(Touched::Global(*array));
                 return note_cells(index, cells);
             }
             Place::Field(base, field) => {
-                cells.push(Cell::Field(*field));
+                cells.push(Touched::Field(*field));
                 place = base;
             }
         }

@@ -118,6 +118,11 @@ pub fn walk<'p>(
     let mut path =
         Path { program, solver, claims, claims_seen: u64::MAX, decisions: Vec::new(), next: 0 };
     for _ in 0..MOST_CASES {
+        let left = claims.cases_left.get();
+        if left == 0 {
+            break;
+        }
+        claims.cases_left.set(left - 1);
         match visit(&mut path) {
             Ok(true) | Err(_) => {}
             Ok(false) => return Ok(()),
