@@ -81,6 +81,7 @@ fn mistakes_are_reported_where_they_are() {
         ),
         ("int a;\ninit a = ID;\nOp() 1 a = 1;", 2, 10, "`ID` outside an operation"),
         ("int a;\ninit return a;\nOp() 1 a = 1;", 2, 13, "`return` outside an operation"),
+        ("int a;\nOp(int k) 1 k = 1;", 2, 13, "the argument `k` cannot be changed"),
         (
             "int a;\ninvariant (int i, int j, int k, int l) a == 0;\nOp() 1 a = 0;",
             2,

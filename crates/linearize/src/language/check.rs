@@ -284,6 +284,7 @@ impl Checker<'_> {
                 let place = self.place(target, scope);
                 let ty = place.as_ref().map(|place| self.program.type_of(place, &scope.locals));
                 let value = self.value(value, ty, scope);
+                self.is_assignable(&target.root, place.as_ref()?, scope)?;
                 vec![Statement::Assign(place?, value?)]
             }
             ast::Statement::Read(path) => {
@@ -294,6 +295,21 @@ impl Checker<'_> {
             }
             ast::Statement::Return(value) => self.result(value, scope)?,
         })
+    }
+
+    /// Arguments stay what the caller gave: they are what callers see of a history.
+    fn is_assignable(&mut self, name: &Name, place: &Place, scope: &Scope) -> Option<()> {
+        let kind = match place {
+            Place::Local(local) => scope.locals[*local].kind,
+            _ => return Some(()),
+        };
+        if kind == LocalKind::Parameter {
+            let message = format!("the argument `{}` cannot be changed", name.text);
+            let diagnostic = Diagnostic::new(name.span, message, "expected a local variable");
+            self.errors.push(diagnostic.help("copy it to a local and change that"));
+            return None;
+        }
+        Some(())
     }
 
     fn malloc(&mut self, target: &Name, ty: &Name, scope: &mut Scope) -> Option<Vec<Statement>> {
@@ -310,6 +326,7 @@ impl Checker<'_> {
             self.error(target.span, message, format!("expected a variable of type {}", ty.text));
             return None;
         }
+        self.is_assignable(target, &place, scope)?;
         let site = scope.sites;
         scope.sites += 1;
         Some(match place {

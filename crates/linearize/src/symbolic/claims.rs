@@ -46,10 +46,8 @@ impl Claims {
             let before = solver.version();
             for &number in &self.believed {
                 let invariant = &program.invariants[number];
-                let candidates: Vec<_> = invariant
-                    .variables
-                    .iter()
-                    .map(|variable| candidates(solver, variable.ty))
+                let candidates: Vec<_> = (0..invariant.variables.len())
+                    .map(|variable| speaking(solver, invariant, variable))
                     .collect();
                 each_tuple(&candidates, |tuple| instance(program, solver, invariant, tuple))?;
             }
@@ -58,6 +56,24 @@ impl Claims {
             }
         }
     }
+}
+
+/// The candidates for which the premise of a claim speaks of cells that have a term.
+fn speaking(solver: &Solver, invariant: &Invariant, variable: usize) -> Vec<Value> {
+    let sides = invariant.given.iter().flat_map(|given| [&given.left, &given.right]);
+    let fields: Vec<usize> = sides
+        .filter_map(|side| match side {
+            Expression::Place(Place::Field(base, field), _) => {
+                matches!(**base, Place::Local(of) if of == variable).then_some(*field)
+            }
+            _ => None,
+        })
+        .collect();
+    let has_all =
+        |value: &Value| fields.iter().all(|&field| solver.find_field(field, value.term).is_some());
+    let mut found = candidates(solver, invariant.variables[variable].ty);
+    found.retain(has_all);
+    found
 }
 
 /// Values that a variable of a claim may stand for.
