@@ -33,6 +33,13 @@ fn traps_are_refuted() {
          Restore() int r; 1 r = version; 1 version = r;",
     );
     check(
+        "an operation seems never to end, but another sets the version back",
+        "int a; int b; int version;
+         Read() int x; int y; int v; 1 v = version; x = a; 1 y = b; 1 <version == v;> return x; return y;
+         Write() 1 a = 1; b = 1; version = version + 1;
+         Reset() 1 version = 0;",
+    );
+    check(
         "an operation that ends late has shown something before",
         "int a; int b;
          S() 1 b = 1; 1 return a; b = 0;
