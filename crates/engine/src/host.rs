@@ -167,7 +167,9 @@ fn listen(reader: OwnedFd, make: MakeConsumer<'_>) -> Heard {
             Ok(Message::Ring { process, descriptor }) => {
                 match listen::attach(process, descriptor, make(process)) {
                     Ok(thread) => feeding.push(thread),
-                    Err(error) => heard.notes.push(format!("events of {process} are lost: {error}")),
+                    Err(error) => {
+                        heard.notes.push(format!("events of {process} are lost: {error}"))
+                    }
                 }
             }
             Err(_) => heard.notes.push(line),

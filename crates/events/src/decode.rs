@@ -125,10 +125,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn one<'bytes>(
-        &mut self,
-        cursor: &mut Cursor<'bytes>,
-    ) -> Option<Option<Record<'_, 'bytes>>> {
+    fn one<'bytes>(&mut self, cursor: &mut Cursor<'bytes>) -> Option<Option<Record<'_, 'bytes>>> {
         let kind = cursor.u32()?;
         Some(match kind {
             record::THREAD => Some(Record::Thread(cursor.u32()?, cursor.u64()?)),

@@ -139,7 +139,8 @@ impl Shape {
 fn write_access(access: &Access, out: &mut Vec<u8>) {
     out.extend(access.index.to_le_bytes());
     out.extend(access.size.to_le_bytes());
-    let bits = u8::from(access.write) | u8::from(access.fs) << 1 | u8::from(access.from_source) << 2;
+    let bits =
+        u8::from(access.write) | u8::from(access.fs) << 1 | u8::from(access.from_source) << 2;
     let (kind, field, number) = match access.source {
         Source::Constant(address) => (0, 0, address),
         Source::Field { field, offset } => (1, field, offset as u64),

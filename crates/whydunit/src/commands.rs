@@ -2,6 +2,7 @@
 
 mod count;
 mod demo;
+mod linearize;
 mod run;
 
 use crate::exit::Exit;
@@ -19,6 +20,8 @@ pub enum Command {
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
+    /// Prove or refute that a concurrent data structure is linearizable
+    Linearize(linearize::Linearize),
 }
 
 impl Command {
@@ -29,6 +32,7 @@ impl Command {
             Self::Count(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Native(command) => command.run(),
+            Self::Linearize(command) => command.run(),
         }
     }
 }

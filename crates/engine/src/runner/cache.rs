@@ -7,11 +7,11 @@
 use super::cpu::{self, Cpu};
 use super::layout;
 use super::sys;
+use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
     EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, lower,
 };
-use super::translate::accesses::Accesses;
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
 use crate::runner::cpu::reg::{RCX, RDX};
@@ -282,7 +282,11 @@ impl Cache {
     pub fn link(&mut self, number: u64, to: Id) {
         let index = number as usize - FIRST_EXIT as usize;
         let Some(from) = self.exits.get_mut(index) else { return };
-        if from.linked || from.exit.patch == 0 || self.fragments[to as usize].explicit || !self.fragments[from.fragment as usize].alive {
+        if from.linked
+            || from.exit.patch == 0
+            || self.fragments[to as usize].explicit
+            || !self.fragments[from.fragment as usize].alive
+        {
             return;
         }
         from.linked = true;

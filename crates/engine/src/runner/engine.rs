@@ -3,13 +3,13 @@
 
 use super::cache::{Cache, Id};
 use super::cpu::{self, EXIT_ATTENTION, cpu};
+use super::events::Ring;
 use super::load::Arguments;
 use super::memory::Memory;
 use super::signal::{Action, Actions, Mask, SignalInfo, frame, is_fault};
 use super::sys::{self, syscall};
 use super::syscall::{self as syscalls, Outcome};
 use super::thread::Thread;
-use super::events::Ring;
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, emulate, guest, report, signal};
@@ -174,7 +174,6 @@ impl Engine {
             ring.finish();
         }
     }
-
 
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
@@ -417,7 +416,9 @@ fn record_partial(fragment: Id, index: u16) {
     let engine = engine();
     let Some(observed) = engine.cache.fragment(fragment).observed() else { return };
     let (first_exit, fields) = (observed.first_exit, observed.fields_before[index as usize]);
-    if index > 0 && let Some(ring) = &mut engine.ring {
+    if index > 0
+        && let Some(ring) = &mut engine.ring
+    {
         ring.partial(first_exit, index, fields);
     }
 }

@@ -31,7 +31,8 @@ impl Ring {
     /// Makes a ring, and waits until the host has taken it up.
     pub fn new() -> Result<Self, i32> {
         // SAFETY: the kernel reads a terminated name.
-        let file = unsafe { syscall!(libc::SYS_memfd_create, c"events".as_ptr(), libc::MFD_CLOEXEC) };
+        let file =
+            unsafe { syscall!(libc::SYS_memfd_create, c"events".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
             return Err(-file as i32);
         }
@@ -117,9 +118,7 @@ impl Ring {
         bytes.extend(first_exit.to_le_bytes());
         bytes.extend(u32::from(executed).to_le_bytes());
         // SAFETY: the unfinished record stands at `events`, its fields behind four bytes.
-        let stored = unsafe {
-            std::slice::from_raw_parts((cpu().events + 4) as *const u8, length)
-        };
+        let stored = unsafe { std::slice::from_raw_parts((cpu().events + 4) as *const u8, length) };
         bytes.extend_from_slice(stored);
         self.append(&bytes);
     }

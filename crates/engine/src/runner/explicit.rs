@@ -67,8 +67,14 @@ impl Wide<'_> {
                 self.masked(write, &mask, 8, size / 8, put);
             }
             M::Bt | M::Btc | M::Btr | M::Bts => put(write, self.bit_string(), size),
-            M::Xsave | M::Xsave64 | M::Xsaveopt | M::Xsaveopt64 | M::Xsavec | M::Xsavec64
-            | M::Xrstor | M::Xrstor64 => {
+            M::Xsave
+            | M::Xsave64
+            | M::Xsaveopt
+            | M::Xsaveopt64
+            | M::Xsavec
+            | M::Xsavec64
+            | M::Xrstor
+            | M::Xrstor64 => {
                 let wanted = self.registers.general[0];
                 put(write, self.address(), if wanted & 4 != 0 { 832 } else { 576 });
             }
@@ -133,8 +139,7 @@ impl Wide<'_> {
         let element = element_size(instruction);
         let index_size = if self.memory.vsib_size() == 8 { 8 } else { 4 };
         let destination = instruction.op0_register().size();
-        let lanes = (destination / element)
-            .min(instruction.memory_index().size() / index_size);
+        let lanes = (destination / element).min(instruction.memory_index().size() / index_size);
         let base = value(self.memory.base(), self.registers);
         for lane in 0..lanes {
             if mask[lane * element + element - 1] & 0x80 == 0 {

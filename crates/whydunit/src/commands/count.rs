@@ -98,7 +98,8 @@ fn table(report: &Report) -> String {
         for (process, threads) in &report.processes {
             for (thread, counts) in threads {
                 let count = counts.instructions;
-                text += &format!("{count:>16}  instructions of process {process}, thread {thread}\n");
+                text +=
+                    &format!("{count:>16}  instructions of process {process}, thread {thread}\n");
             }
         }
     }

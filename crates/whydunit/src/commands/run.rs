@@ -99,7 +99,8 @@ impl Run {
         })?;
         if let Some(path) = &self.stats {
             let text = format!("{{\"event_bytes\":{}}}\n", bytes.load(Ordering::Relaxed));
-            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            std::fs::write(path, text)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
         Ok(self.guest.exit(&outcome))
     }

@@ -60,7 +60,9 @@ pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Ac
     if used.is_empty() {
         return Accesses::List(Vec::new());
     }
-    if is_irregular(instruction) || used.iter().any(|memory| memory.address_size() != iced_x86::CodeSize::Code64) {
+    if is_irregular(instruction)
+        || used.iter().any(|memory| memory.address_size() != iced_x86::CodeSize::Code64)
+    {
         return Accesses::Explicit;
     }
     let mut list = Vec::with_capacity(2);
@@ -179,6 +181,5 @@ fn is_irregular(instruction: &Instruction) -> bool {
                 | M::Fxrstor
                 | M::Fxrstor64
                 | M::Clzero
-        )
-        && !matches!(instruction.mnemonic(), M::Leave)
+        ) && !matches!(instruction.mnemonic(), M::Leave)
 }

@@ -352,10 +352,7 @@ mod tests {
             (disassemble(|e| e.store_imm32(8, 0, 3)), "mov dword ptr [r8], 3"),
             (disassemble(|e| e.lea(4, 4, 8)), "lea rsp, [rsp+8]"),
             (disassemble(|e| e.lea(1, 1, -1)), "lea rcx, [rcx-1]"),
-            (
-                disassemble(|e| e.lea_scaled(9, Some(13), 12, 4, -8)),
-                "lea r9, [r13+r12*4-8]",
-            ),
+            (disassemble(|e| e.lea_scaled(9, Some(13), 12, 4, -8)), "lea r9, [r13+r12*4-8]"),
             (disassemble(|e| e.lea_scaled(0, None, 3, 8, 16)), "lea rax, [rbx*8+10h]"),
             (disassemble(|e| e.lea_sum(1, 5, 10)), "lea rcx, [rbp+r10]"),
             (

@@ -77,7 +77,6 @@ pub struct Exit {
     pub executed: u16,
 }
 
-
 /// The finished translation.
 pub struct Translation {
     /// Machine code, prefix first.

@@ -47,9 +47,8 @@ impl Observer {
     /// For a superblock that leaves two registers alone.
     pub fn new(superblock: &Superblock, first_exit: u32, memory: bool) -> Self {
         let used = superblock.guests.iter().fold(0, |used, guest| used | guest.facts.uses.0);
-        let mut free = (0..16u8).filter(|register| {
-            used & 1 << register == 0 && !NEVER_RESERVED.contains(register)
-        });
+        let mut free = (0..16u8)
+            .filter(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register));
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         // The record pointer is best above rdi: pc-relative operands want the low registers.
         let (scratch, record) = (next(), next());

@@ -1,0 +1,396 @@
+//! The check of Algorithm 6 for one prefix x: its closure, and whether the next sub-operation of x
+//! can be moved left past every element of it.
+
+use super::context::Context;
+use super::footprint::Footprint;
+use super::pairs::{Part, aliases, ends_late, run, swaps, swaps_in_some_role};
+use super::{Obstacle, Prefix, prefixes};
+use crate::model::Program;
+use crate::symbolic::claims::Claims;
+use crate::symbolic::path::{Path, Stop, walk};
+use crate::symbolic::run::Runner;
+use crate::symbolic::solver::{Term, Value};
+use crate::symbolic::store::{Mode, Store, sizes};
+use std::cell::RefCell;
+
+/// Looks for obstacles to the proof.
+pub struct Prover<'p> {
+    program: &'p Program,
+    claims: &'p Claims,
+    no_claims: Claims,
+    prefixes: Vec<Prefix>,
+    footprints: Vec<Footprint>,
+}
+
+/// A case in which a prefix directly follows x and cannot be moved before it.
+struct Stuck {
+    follower: usize,
+    context: Context,
+    /// The aliases of the case if the next sub-operation of x cannot be moved past the follower.
+    blocked: Option<Vec<String>>,
+}
+
+/// Where an instance of x begins: at its first sub-operation, or standing in a context.
+enum Start<'c> {
+    Before,
+    In(&'c Context),
+}
+
+impl<'p> Prover<'p> {
+    /// A prover that believes `claims`.
+    #[must_use]
+    pub fn new(program: &'p Program, claims: &'p Claims) -> Self {
+        let prefixes = prefixes(program);
+        let footprints = prefixes.iter().map(|&prefix| Footprint::of(program, prefix)).collect();
+        Self { program, claims, no_claims: Claims::default(), prefixes, footprints }
+    }
+
+    /// What stops the proof at the proper prefix `x`, if anything does.
+    #[must_use]
+    pub fn obstacle(&self, x: Prefix) -> Option<Obstacle> {
+        let obstacle = |between: usize, directly: bool, case: Vec<String>| {
+            Some(Obstacle { prefix: x, between: self.prefixes[between], directly, case })
+        };
+        let mut stuck = Vec::new();
+        let mut followers = vec![false; self.prefixes.len()];
+        for (follower, follows) in followers.iter_mut().enumerate() {
+            match self.first_cases(x, follower) {
+                Some(cases) => {
+                    *follows = !cases.is_empty();
+                    stuck.extend(cases);
+                }
+                None => return obstacle(follower, true, vec!["too many cases".to_owned()]),
+            }
+        }
+        if stuck.is_empty() {
+            return None;
+        }
+        let mut contexts: Vec<Context> = Vec::new();
+        for case in stuck {
+            if let Some(aliases) = case.blocked {
+                if !self.is_doomed(x, &case.context) {
+                    return obstacle(case.follower, true, aliases);
+                }
+            } else if !contexts.contains(&case.context) {
+                contexts.push(case.context);
+            }
+        }
+        // If all prefixes together are no obstacle, neither is the closure; to find the closure
+        // itself is more work.
+        self.blocked_in_any(x, &contexts, &vec![true; self.prefixes.len()])?;
+        let closure = self.close(x, followers, &contexts);
+        let (between, aliases) = self.blocked_in_any(x, &contexts, &closure)?;
+        obstacle(between, false, aliases)
+    }
+
+    /// Looks at what all contexts have in common first: it mostly suffices, and is one instead of
+    /// many.
+    fn blocked_in_any(
+        &self,
+        x: Prefix,
+        contexts: &[Context],
+        closure: &[bool],
+    ) -> Option<(usize, Vec<String>)> {
+        if contexts.len() > 1 {
+            let common = Context::common(contexts)?;
+            self.blocked_in(x, common, closure)?;
+        }
+        contexts.iter().find_map(|context| self.blocked_in(x, context.clone(), closure))
+    }
+
+    /// The cases in which a prefix directly follows x and cannot be moved before it; `None` if
+    /// there are too many to tell.
+    fn first_cases(&self, x: Prefix, follower: usize) -> Option<Vec<Stuck>> {
+        let y = self.prefixes[follower];
+        if self.footprint(x).misses(&self.footprints[follower]) {
+            return Some(Vec::new());
+        }
+        let operations = [x.operation, y.operation];
+        let (left, right) = (Part::first(0, x.length), Part::first(1, y.length));
+        let next = Part { instance: 0, steps: x.length..x.length + 1 };
+        let may_end_late = self.may_end_late(x);
+        let found: RefCell<Vec<Stuck>> = RefCell::default();
+        let walked = walk(self.program, self.claims, |path| {
+            let mut runner = Runner::new(self.program, &operations);
+            let start = Store::start(path, &sizes(self.program, &operations));
+            let mut store = start.clone();
+            run(path, &mut runner, &mut store, &[left.clone(), right.clone()], Mode::Assume)?;
+            path.use_claims()?;
+            if swaps(path, &mut runner, &start, &[right.clone(), left.clone()], &store)? {
+                return Ok(true);
+            }
+            let context = Context::take(path, &store, x.operation);
+            let index = found.borrow().iter().position(|known| known.context == context);
+            let index = index.unwrap_or_else(|| {
+                found.borrow_mut().push(Stuck { follower, context, blocked: None });
+                found.borrow().len() - 1
+            });
+            run(path, &mut runner, &mut store, std::slice::from_ref(&next), Mode::Assume)?;
+            path.use_claims()?;
+            let moved = [left.clone(), next.clone(), right.clone()];
+            let explained = swaps_in_some_role(path, &mut runner, &start, &moved, &store)?
+                || (may_end_late && ends_late(path, &runner, &start, &right, &store)?);
+            if !explained {
+                let aliases = aliases(path, &runner, &store);
+                found.borrow_mut()[index].blocked.get_or_insert(aliases);
+            }
+            Ok(true)
+        });
+        walked.is_ok().then(|| found.into_inner())
+    }
+
+    fn footprint(&self, prefix: Prefix) -> &Footprint {
+        let at = self.prefixes.iter().position(|&known| known == prefix).unwrap_or_default();
+        &self.footprints[at]
+    }
+
+    /// Whether the next sub-operation of x is its last, and nothing before it changed anything
+    /// shared: the operation may then as well run as a whole at its end.
+    fn may_end_late(&self, x: Prefix) -> bool {
+        let last = x.length + 1 == self.program.operations[x.operation].steps.len();
+        last && !self.footprint(x).writes_anything()
+    }
+
+    /// The closure: what directly follows x and cannot be moved before it, and whatever cannot be
+    /// moved before an element of the closure.
+    fn close(&self, x: Prefix, mut closure: Vec<bool>, contexts: &[Context]) -> Vec<bool> {
+        let complete = |at: usize| self.prefixes[at].is_complete(self.program);
+        let (whole, parts): (Vec<usize>, Vec<usize>) =
+            (0..self.prefixes.len()).partition(|&at| complete(at));
+        let mut work: Vec<usize> = (0..closure.len()).filter(|&at| closure[at]).collect();
+        // Complete operations first: nothing is ever moved before one, because the order of
+        // operations that do not overlap is kept, so behind one everything belongs.
+        while !whole.iter().any(|&at| closure[at]) {
+            let Some(element) = work.pop() else { return closure };
+            for &candidate in whole.iter().chain(&parts) {
+                if !closure[candidate] && self.depends(x, contexts, element, candidate) {
+                    closure[candidate] = true;
+                    work.push(candidate);
+                    if complete(candidate) {
+                        break;
+                    }
+                }
+            }
+        }
+        vec![true; closure.len()]
+    }
+
+    /// Whether there may be a state after x in which `later` cannot be moved before `earlier`.
+    fn depends(&self, x: Prefix, contexts: &[Context], earlier: usize, later: usize) -> bool {
+        if self.footprints[earlier].misses(&self.footprints[later]) {
+            return false;
+        }
+        let starts = std::iter::once(Start::Before).chain(contexts.iter().map(Start::In));
+        starts.into_iter().any(|start| self.depends_from(x, &start, earlier, later))
+    }
+
+    fn depends_from(&self, x: Prefix, from: &Start<'_>, earlier: usize, later: usize) -> bool {
+        let (first, second) = (self.prefixes[earlier], self.prefixes[later]);
+        let operations = [x.operation, first.operation, second.operation];
+        let (one, two) = (Part::first(1, first.length), Part::first(2, second.length));
+        let mut depends = false;
+        let walked = walk(self.program, self.claims, |path| {
+            let mut runner = Runner::new(self.program, &operations);
+            let mut start = Store::start(path, &sizes(self.program, &operations));
+            match from {
+                Start::Before => {
+                    let x = Part::first(0, x.length);
+                    run(path, &mut runner, &mut start, &[x], Mode::Assume)?;
+                }
+                // Weakened later; as it is now it may be too strong, so nothing of it is used
+                // but where the locals point.
+                Start::In(context) => {
+                    let bare = Context { literals: Vec::new(), ..(*context).clone() };
+                    bare.enter(path, &mut runner, &mut start)?;
+                }
+            }
+            let mut store = start.clone();
+            run(path, &mut runner, &mut store, &[one.clone(), two.clone()], Mode::Assume)?;
+            path.use_claims()?;
+            depends = !swaps(path, &mut runner, &start, &[two.clone(), one.clone()], &store)?;
+            Ok(!depends)
+        });
+        depends || walked.is_err()
+    }
+
+    /// Weakens a context until the closure preserves it, then looks for an element of the closure
+    /// that the next sub-operation of x cannot be moved past.
+    fn blocked_in(
+        &self,
+        x: Prefix,
+        taken: Context,
+        closure: &[bool],
+    ) -> Option<(usize, Vec<String>)> {
+        let mut context = taken.clone();
+        self.stabilize(&mut context, closure);
+        let may_end_late = self.may_end_late(x);
+        let next = Part { instance: 0, steps: x.length..x.length + 1 };
+        for (between, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
+            let y = self.prefixes[between];
+            let part = Part::first(1, y.length);
+            let mut blocked = None;
+            let walked = self.walk_in(&context, y, |path, runner, start| {
+                let mut store = start.clone();
+                run(path, runner, &mut store, &[part.clone(), next.clone()], Mode::Assume)?;
+                path.use_claims()?;
+                let moved = [next.clone(), part.clone()];
+                let explained = swaps_in_some_role(path, runner, start, &moved, &store)?
+                    || (may_end_late && ends_late(path, runner, start, &part, &store)?);
+                if !explained {
+                    blocked = Some(aliases(path, runner, &store));
+                }
+                Ok(blocked.is_none())
+            });
+            if !walked {
+                blocked = Some(vec!["too many cases".to_owned()]);
+            }
+            if let Some(aliases) = blocked {
+                // If the operation can never end, there is nothing to explain.
+                return (!self.is_doomed(x, &taken)).then_some((between, aliases));
+            }
+        }
+        None
+    }
+
+    /// Drops from the context what an element of the closure does not preserve.
+    fn stabilize(&self, context: &mut Context, closure: &[bool]) {
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for (at, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
+                changed |= self.weaken_by(context, self.prefixes[at]);
+            }
+        }
+    }
+
+    fn weaken_by(&self, context: &mut Context, prefix: Prefix) -> bool {
+        let mut weaker = context.clone();
+        let part = Part::first(1, prefix.length);
+        let walked = self.walk_in(context, prefix, |path, runner, start| {
+            let mut store = start.clone();
+            run(path, runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
+            path.use_claims()?;
+            weaker.weaken(path, runner, &mut store)?;
+            Ok(true)
+        });
+        if !walked {
+            weaker.literals.clear();
+        }
+        let changed = weaker != *context;
+        *context = weaker;
+        changed
+    }
+
+    /// Whether an operation that stands in this context can never end, whatever others do.
+    ///
+    /// This speaks of the history as it is, not rearranged: the others go on one sub-operation at
+    /// a time, from wherever they are, so nothing is known of their locals and no claim is used.
+    fn is_doomed(&self, x: Prefix, context: &Context) -> bool {
+        let steps = self.program.operations[x.operation].steps.len();
+        let mut context = context.clone();
+        loop {
+            let before = context.clone();
+            for (operation, other) in self.program.operations.iter().enumerate() {
+                for step in 0..other.steps.len() {
+                    self.weaken_by_step(&mut context, operation, step);
+                }
+            }
+            for step in x.length..steps {
+                self.weaken_by_own(&mut context, x, step);
+            }
+            if context == before {
+                break;
+            }
+        }
+        (x.length..steps).any(|step| !self.can_run(&context, x, step))
+    }
+
+    fn weaken_by_step(&self, context: &mut Context, operation: usize, step: usize) {
+        let mut weaker = context.clone();
+        let operations = [context.operation, operation];
+        let part = Part { instance: 1, steps: step..step + 1 };
+        let walked = walk(self.program, &self.no_claims, |path| {
+            path.solver.all_have_run = true;
+            let mut runner = Runner::new(self.program, &operations);
+            let mut store = Store::start(path, &sizes(self.program, &operations));
+            context.enter(path, &mut runner, &mut store)?;
+            unknown_locals(path, &mut store, 1, operation);
+            run(path, &mut runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
+            weaker.weaken(path, &mut runner, &mut store)?;
+            Ok(true)
+        });
+        if walked.is_err() {
+            weaker.literals.clear();
+        }
+        *context = weaker;
+    }
+
+    fn weaken_by_own(&self, context: &mut Context, x: Prefix, step: usize) {
+        let standing = context.after(self.program, x.length..step);
+        let mut weaker = context.clone();
+        let walked = self.walk_own(&standing, step, |path, runner, store| {
+            weaker.weaken(path, runner, store)?;
+            Ok(true)
+        });
+        if !walked {
+            weaker.literals.clear();
+        }
+        *context = weaker;
+    }
+
+    fn can_run(&self, context: &Context, x: Prefix, step: usize) -> bool {
+        let standing = context.after(self.program, x.length..step);
+        let mut possible = false;
+        let walked = self.walk_own(&standing, step, |_, _, _| {
+            possible = true;
+            Ok(false)
+        });
+        possible || !walked
+    }
+
+    fn walk_own(
+        &self,
+        context: &Context,
+        step: usize,
+        mut visit: impl FnMut(&mut Path<'_>, &mut Runner<'_>, &mut Store) -> Result<bool, Stop>,
+    ) -> bool {
+        let operations = [context.operation];
+        walk(self.program, &self.no_claims, |path| {
+            path.solver.all_have_run = true;
+            let mut runner = Runner::new(self.program, &operations);
+            let mut store = Store::start(path, &sizes(self.program, &operations));
+            context.enter(path, &mut runner, &mut store)?;
+            let part = Part { instance: 0, steps: step..step + 1 };
+            run(path, &mut runner, &mut store, &[part], Mode::Assume)?;
+            visit(path, &mut runner, &mut store)
+        })
+        .is_ok()
+    }
+
+    /// Walks the cases of a context with an instance of `other` beside it; `false` if too many.
+    fn walk_in(
+        &self,
+        context: &Context,
+        other: Prefix,
+        mut visit: impl FnMut(&mut Path<'p>, &mut Runner<'_>, &Store) -> Result<bool, Stop>,
+    ) -> bool {
+        let operations = [context.operation, other.operation];
+        walk(self.program, self.claims, |path| {
+            let mut runner = Runner::new(self.program, &operations);
+            let mut start = Store::start(path, &sizes(self.program, &operations));
+            context.enter(path, &mut runner, &mut start)?;
+            visit(path, &mut runner, &start)
+        })
+        .is_ok()
+    }
+}
+
+/// Binds all locals of an instance to something: it is somewhere on its way.
+fn unknown_locals(path: &mut Path<'_>, store: &mut Store, instance: usize, operation: usize) {
+    let types: Vec<_> =
+        path.program.operations[operation].locals.iter().map(|local| local.ty).collect();
+    for (local, ty) in types.into_iter().enumerate() {
+        let term = path.solver.intern(Term::Local(instance, local), ty, false);
+        store.locals[instance][local] = Some(Value::of(term));
+    }
+}

@@ -1,0 +1,95 @@
+//! The structures of the reference, and mutants of them.
+
+use linearize::explore::search::{Bound, search};
+use linearize::language::read;
+use linearize::model::Program;
+use linearize::{Verdict, judge};
+use spec::Source;
+use std::path::{Path, PathBuf};
+
+/// Files of the examples and whether the reference proves them (Table 6.2).
+const STRUCTURES: &[(&str, bool)] = &[
+    ("ms_queue", true),
+    ("two_lock_queue", true),
+    ("dglm_queue", true),
+    ("herlihy_wing_queue", false),
+    ("treiber_stack", true),
+    ("elimination_stack", true),
+    ("timestamped_stack", true),
+    ("lazy_set", true),
+    ("vy_cas_set", true),
+    ("vy_dcas_set", true),
+    ("orvyy_set", true),
+    ("pair_snapshot", true),
+    ("rdcss", true),
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linearize")
+}
+
+fn load(path: &Path) -> Program {
+    let text = std::fs::read_to_string(path).unwrap();
+    let source = Source::new(path.display().to_string(), text);
+    read(&source).unwrap_or_else(|errors| panic!("{}", errors.render(&source, false)))
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "lin")).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_structure_is_listed() {
+    let mut listed: Vec<_> =
+        STRUCTURES.iter().map(|(name, _)| folder().join(format!("{name}.lin"))).collect();
+    listed.sort();
+    assert_eq!(files(&folder()), listed);
+}
+
+#[test]
+fn the_structures_are_proved_with_every_invariant_believed() {
+    for (name, proved) in STRUCTURES {
+        let program = load(&folder().join(format!("{name}.lin")));
+        let judgement = judge(&program, Bound { operations: 3, ..Bound::default() });
+        assert!(judgement.refused.is_empty(), "{name}: {:?}", judgement.refused);
+        match judgement.verdict {
+            Verdict::Proved => assert!(proved, "{name} is proved, which the reference cannot"),
+            Verdict::NotProved { obstacles, searched } => {
+                assert!(!proved, "{name}: {obstacles:?}");
+                assert_eq!(searched.operations, 3);
+            }
+            Verdict::Refuted(searched) => panic!("{name}: {:?}", searched.counterexample),
+        }
+    }
+}
+
+/// A proof of operations that cannot run would be worth nothing; so they do run, in each role,
+/// and no history of theirs is a counterexample.
+#[test]
+fn the_structures_run_and_have_no_counterexample() {
+    for (name, _) in STRUCTURES {
+        let program = load(&folder().join(format!("{name}.lin")));
+        let searched = search(&program, Bound { operations: 2, values: 2, states: 20_000 });
+        assert!(searched.counterexample.is_none(), "{name}: {:?}", searched.counterexample);
+        assert_eq!(searched.operations, 2, "{name}");
+        assert!(searched.histories > 3, "{name}: only {} histories", searched.histories);
+    }
+}
+
+#[test]
+fn every_mutant_is_refuted() {
+    let mutants = files(&folder().join("mutants"));
+    assert!(mutants.len() >= 25, "only {} mutants", mutants.len());
+    for path in mutants {
+        let judgement = judge(&load(&path), Bound::default());
+        let Verdict::Refuted(searched) = judgement.verdict else {
+            panic!("{}: {:?}", path.display(), judgement.verdict);
+        };
+        let history = searched.counterexample.expect("a refutation has a history");
+        assert!(history.calls.len() >= 2, "{}", path.display());
+    }
+}

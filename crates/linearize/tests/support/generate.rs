@@ -1,0 +1,180 @@
+//! Random small specifications, made from a stream of choices so that a failure can be shrunk.
+
+use std::fmt::Write as _;
+
+/// Numbers from 0 up, as many as are asked for; when the stream ends, all further ones are 0.
+pub struct Choices<'c> {
+    bytes: &'c [u8],
+    at: usize,
+}
+
+impl<'c> Choices<'c> {
+    pub fn new(bytes: &'c [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        let byte = self.bytes.get(self.at).copied().unwrap_or(0);
+        self.at += 1;
+        usize::from(byte) % limit
+    }
+
+    fn pick(&mut self, from: &[&'static str]) -> &'static str {
+        from[self.below(from.len())]
+    }
+}
+
+const NUMBERS: &[&str] = &[
+    "0", "1", "x", "x", "a", "a", "b", "k", "ID", "a + 1", "x + 1", "y", "h.v", "p.v", "r[x]",
+    "r[0]",
+];
+const NUMBER_PLACES: &[&str] =
+    &["a", "a", "x", "x", "b", "y", "h.v", "p.v", "r[x]", "r[0]", "r[ID]", "q.v"];
+const NODES: &[&str] = &["p", "p", "h", "h", "q", "NULL", "p.n", "h.n", "q.n"];
+const NODE_PLACES: &[&str] = &["p", "h", "h", "q", "p.n", "h.n", "q.n"];
+const RELATIONS: &[&str] = &["==", "==", "!=", "<", "<=", ">"];
+const EQUALITIES: &[&str] = &["==", "==", "!="];
+/// Sub-operations as people write them, right and wrong, about numbers,
+const COUNTING: &[&str] = &[
+    "x = a;",
+    "a = x + 1;",
+    "<a == x;> a = x + 1;",
+    "x = a; a = a + 1;",
+    "<a == 0;> a = ID;",
+    "<a == ID;> a = 0;",
+    "<a == ID;> b = b + 1;",
+    "<a == ID;> x = b;",
+    "<a == ID;> b = x + 1;",
+    "b = x;",
+    "x = b;",
+    "return x;",
+    "return a; return b;",
+    "b = k;",
+    "r[x] = k;",
+    "y = r[0];",
+    "<r[x] == 0;> r[x] = 1;",
+    "<b == 0;> return 0;",
+    "<a > x;> return 1;",
+    "<b != 0;> return b;",
+    "<b == x; a == 0;> b = k;",
+    "y = b;",
+    "<b == y;> return x; return y;",
+    "b = b + 1; a = k;",
+];
+
+/// and about lists.
+const LINKING: &[&str] = &[
+    "p = h;",
+    "q = p.n;",
+    "<h == p;> h = p.n; return p.v;",
+    "<h == p; p.n == q;> h = q;",
+    "h = q;",
+    "<h == q;> h = p;",
+    "p = malloc node; p.v = k;",
+    "q = malloc node; q.v = k;",
+    "p.n = h;",
+    "p.n = q;",
+    "h = p;",
+    "<h == p; p.n == NULL;> p.n = q;",
+    "<p.v == 0;> p.v = 1;",
+    "<h == NULL;> return 0;",
+    "return p.v;",
+    "h.v = k;",
+    "x = h.v;",
+    "<h.v == x;> h.v = x + 1;",
+    "<h != NULL;> return h.v;",
+    "<h == p; p != NULL;> return p.v; h = p.n;",
+    "<p.n == q;> p.n = q.n;",
+    "<p.n == q; p.v == 0;> q.v = 1; p.n = q.n;",
+    "<h.n == NULL;> return 0;",
+    "READ p.n;",
+];
+
+const INVARIANTS: &[&str] = &[
+    "invariant (node s) s.v == 0;",
+    "invariant (node s) s.n == NULL;",
+    "invariant (node s, node t) s.n == t => s.v < t.v;",
+    "invariant (node s, node t) s.n == t.n, s.n != NULL => s == t;",
+    "invariant a == 0 => b == 0;",
+    "invariant a >= 0;",
+    "invariant h != NULL;",
+    "invariant (int i) i > a => r[i] == 0;",
+    "invariant (node s) s != h => s.v == 1;",
+    "invariant (node s, node t) s.v == t.v => s == t;",
+    "invariant b != 0 => h.n == NULL;",
+    "invariant (int i) r[i] <= 1;",
+];
+
+/// A specification of one or two operations with up to three sub-operations each.
+pub fn specification(choices: &mut Choices<'_>) -> String {
+    let mut text = String::from("struct node { int v, node n };\nint a; int b; node h; int r[];\n");
+    match choices.below(6) {
+        0 => {}
+        1 | 2 => text.push_str("init node d; d = malloc node; h = d;\n"),
+        3 | 4 => text.push_str(
+            "init node d; node e; d = malloc node; e = malloc node; h = d; d.n = e; e.v = 1;\n",
+        ),
+        _ => text.push_str("init node d; d = malloc node; h = d; d.n = d; a = 1;\n"),
+    }
+    for _ in 0..choices.below(3) {
+        let _ = writeln!(text, "{}", choices.pick(INVARIANTS));
+    }
+    let theme = choices.below(3);
+    for operation in 0..1 + choices.below(2) {
+        let _ = writeln!(text, "Op{operation}(int k)\n    int x; int y; node p; node q;");
+        for _ in 0..[2, 3, 2, 1][choices.below(4)] {
+            match (choices.below(4), theme) {
+                (0, _) => random_step(choices, &mut text),
+                (_, 0) => text.push_str(&format!("    1 {}\n", choices.pick(COUNTING))),
+                (_, 1) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
+                (1, _) => text.push_str(&format!("    * {}\n", choices.pick(COUNTING))),
+                (_, _) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
+            }
+        }
+    }
+    text
+}
+
+fn random_step(choices: &mut Choices<'_>, text: &mut String) {
+    text.push_str(choices.pick(&["    1", "    1", "    *"]));
+    let conditions = [0, 0, 1, 1, 2][choices.below(5)];
+    if conditions > 0 {
+        text.push_str(" <");
+        (0..conditions).for_each(|_| condition(choices, text));
+        text.push('>');
+    }
+    let statements = [1, 1, 2, 2, 0][choices.below(5)];
+    for _ in 0..statements {
+        statement(choices, text);
+    }
+    if conditions + statements == 0 {
+        text.push_str(" READ a;");
+    }
+    text.push('\n');
+}
+
+fn condition(choices: &mut Choices<'_>, text: &mut String) {
+    let _ = if choices.below(2) == 0 {
+        let (left, relation) = (choices.pick(NUMBER_PLACES), choices.pick(RELATIONS));
+        write!(text, "{left} {relation} {}; ", choices.pick(NUMBERS))
+    } else {
+        let (left, relation) = (choices.pick(NODE_PLACES), choices.pick(EQUALITIES));
+        write!(text, "{left} {relation} {}; ", choices.pick(NODES))
+    };
+}
+
+fn statement(choices: &mut Choices<'_>, text: &mut String) {
+    let _ = match choices.below(8) {
+        0..=2 => {
+            let target = choices.pick(NUMBER_PLACES);
+            write!(text, " {target} = {};", choices.pick(NUMBERS))
+        }
+        3 | 4 => {
+            let target = choices.pick(NODE_PLACES);
+            write!(text, " {target} = {};", choices.pick(NODES))
+        }
+        5 => write!(text, " {} = malloc node;", choices.pick(&["p", "q"])),
+        6 => write!(text, " return {};", choices.pick(NUMBERS)),
+        _ => write!(text, " READ {};", choices.pick(NUMBER_PLACES)),
+    };
+}

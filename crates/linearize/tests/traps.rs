@@ -1,0 +1,79 @@
+//! Specifications that are not linearizable, each for a reason that one shortcut of the proof would
+//! overlook if it were taken too far. None may be proved; each is refuted.
+
+use linearize::explore::search::Bound;
+use linearize::language::read;
+use linearize::{Verdict, judge};
+use spec::Source;
+
+fn check(why: &str, text: &str) {
+    let source = Source::new("trap", text);
+    let program =
+        read(&source).unwrap_or_else(|errors| panic!("{}", errors.render(&source, false)));
+    let verdict = judge(&program, Bound::default()).verdict;
+    assert!(matches!(verdict, Verdict::Refuted(_)), "{why}: {verdict:?}\n{text}");
+}
+
+#[test]
+fn traps_are_refuted() {
+    check("a lost update", "int a; Inc() int x; 1 x = a; 1 a = x + 1; return x;");
+    check(
+        "what x established is undone by several others, none of which does it alone",
+        "int a; int b; int c;
+         S() int x; 1 <b == 0; c == 0;> x = a; 1 return x; return a;
+         B() 1 b = 1;
+         C() 1 c = 1;
+         Y() 1 <b == 1; c == 1;> a = 1;",
+    );
+    check(
+        "an operation seems never to end, but one that began earlier sets the version back",
+        "int a; int b; int version;
+         Read() int x; int y; int v; 1 v = version; x = a; 1 y = b; 1 <version == v;> return x; return y;
+         Write() 1 a = 1; b = 1; version = version + 1;
+         Restore() int r; 1 r = version; 1 version = r;",
+    );
+    check(
+        "an operation seems never to end, but another sets the version back",
+        "int a; int b; int version;
+         Read() int x; int y; int v; 1 v = version; x = a; 1 y = b; 1 <version == v;> return x; return y;
+         Write() 1 a = 1; b = 1; version = version + 1;
+         Reset() 1 version = 0;",
+    );
+    check(
+        "an operation that ends late has shown something before",
+        "int a; int b;
+         S() 1 b = 1; 1 return a; b = 0;
+         Y() 1 <b == 1;> a = 1;",
+    );
+    check(
+        "a node is filled after it is published",
+        "struct node { int v }; node g;
+         Make() node X; 1 X = malloc node; 1 g = X; 1 X.v = 1;
+         Get() node P; 1 <g == P;> return P.v;",
+    );
+    check(
+        "another role does the same to memory, but returns something else",
+        "int a; int t;
+         Get/one() int x; 1 x = a; 1 <a == x;> return 1; t = t + 1;
+         Get/two() int x; 1 x = a; 1 <a != x;> return 2; t = t + 1;
+         Set(int k) 1 a = k;",
+    );
+    check(
+        "a later step reads what an earlier one only checked",
+        "struct node { int v, node next }; node Top;
+         init node D; D = malloc node; Top = D;
+         Swap(int k) node P; 1 <Top == P;> READ P; 1 P.v = k; 1 return Top.v;",
+    );
+    check(
+        "a guessed node was made by the operation that it is moved before",
+        "struct node { int v }; node g; int made;
+         Make() node X; 1 X = malloc node; X.v = 1; 1 g = X; 1 made = 1;
+         Use() node P; 1 <P.v == 1; made == 0;> READ P; 1 return made;",
+    );
+    check(
+        "the order of operations that do not overlap matters",
+        "int a; int b;
+         Write(int k) 1 a = k; 1 b = k;
+         Read() 1 return a; 1 return b;",
+    );
+}

@@ -1,0 +1,139 @@
+//! `whydunit linearize`: proves or refutes that a data structure is linearizable.
+
+mod json;
+mod terminal;
+
+use crate::exit::Exit;
+use anyhow::Context;
+use clap::ValueEnum;
+use linearize::explore::search::Bound;
+use linearize::model::Program;
+use linearize::proof::invariants::believe;
+use linearize::proof::pairs::{Pair, derive};
+use linearize::proof::prefixes;
+use linearize::{Judgement, Verdict, judge};
+use spec::{Diagnostics, Source};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Arguments of `whydunit linearize`.
+#[derive(clap::Args)]
+#[command(after_help = "Verdicts and exit codes: proved 0, refuted 1, bad input 2, not proved 3. \
+With several files, the gravest counts. The language: docs/linearize.md")]
+pub struct Linearize {
+    /// Specifications to judge
+    #[arg(required = true, value_name = "SPEC")]
+    specs: Vec<PathBuf>,
+    /// Show what was derived on the way
+    #[arg(long, value_name = "WHAT")]
+    show: Option<Show>,
+    /// The most operations in a history when looking for a counterexample
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=12))]
+    operations: u8,
+    /// Arguments are 1, 2, … up to this when looking for a counterexample
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20))]
+    values: u8,
+    /// The most states to visit for each number of operations
+    #[arg(long, value_name = "N", default_value_t = Bound::default().states)]
+    states: usize,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What `--show` can show.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Show {
+    /// Ordering and reversibility of every pair of prefixes, with the cases
+    Pairs,
+}
+
+/// One file and what came of it.
+struct Judged {
+    source: Source,
+    outcome: Result<Outcome, Diagnostics>,
+    took: Duration,
+}
+
+/// What came of a specification that could be read.
+struct Outcome {
+    program: Program,
+    judgement: Judgement,
+    pairs: Option<Vec<Pair>>,
+}
+
+impl Linearize {
+    /// Judges all files and prints what was found.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let mut all = Vec::new();
+        for path in &self.specs {
+            all.push(self.judge_file(path)?);
+        }
+        let text = if self.json {
+            json::render(&all)?
+        } else {
+            all.iter().map(|judged| terminal::render(judged, colour)).collect()
+        };
+        print(&text)?;
+        Ok(all.iter().map(Judged::exit).max_by_key(|&exit| gravity(exit)).unwrap_or(Exit::Clean))
+    }
+
+    fn judge_file(&self, path: &PathBuf) -> anyhow::Result<Judged> {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+        let source = Source::new(name, String::from_utf8_lossy(&bytes));
+        let began = Instant::now();
+        let outcome = linearize::language::read(&source).map(|program| self.judge(program));
+        Ok(Judged { source, outcome, took: began.elapsed() })
+    }
+
+    fn judge(&self, program: Program) -> Outcome {
+        let bound = Bound {
+            operations: usize::from(self.operations),
+            values: i64::from(self.values),
+            states: self.states,
+        };
+        let judgement = judge(&program, bound);
+        let pairs = (self.show == Some(Show::Pairs)).then(|| all_pairs(&program));
+        Outcome { program, judgement, pairs }
+    }
+}
+
+impl Judged {
+    fn exit(&self) -> Exit {
+        match self.outcome.as_ref().map(|outcome| &outcome.judgement.verdict) {
+            Err(_) => Exit::BadInput,
+            Ok(Verdict::Proved) => Exit::Clean,
+            Ok(Verdict::Refuted(_)) => Exit::Findings,
+            Ok(Verdict::NotProved { .. }) => Exit::Undecided,
+        }
+    }
+}
+
+/// Which exit code counts when files differ.
+fn gravity(exit: Exit) -> u8 {
+    match exit {
+        Exit::BadInput => 3,
+        Exit::Findings => 2,
+        Exit::Undecided => 1,
+        _ => 0,
+    }
+}
+
+fn all_pairs(program: &Program) -> Vec<Pair> {
+    let (claims, _) = believe(program);
+    let prefixes = prefixes(program);
+    let both =
+        prefixes.iter().flat_map(|&first| prefixes.iter().map(move |&second| (first, second)));
+    both.map(|(first, second)| derive(program, &claims, first, second)).collect()
+}
+
+/// Writes to standard output; a reader that has gone away is no error.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
