@@ -1,0 +1,165 @@
+//! The DWARF of one module: its sections, the alternate file (dwz) and split units, loaded when
+//! first needed.
+
+use crate::address::FileAddress;
+use crate::debug_files::DebugFiles;
+use crate::demangle::demangle;
+use crate::image::Image;
+use crate::module::{SourceFrame, SourceLine};
+use addr2line::{LookupContinuation, LookupResult};
+use gimli::{DwoId, LittleEndian, Reader as _};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Reads a section; shared ownership lets units and caches live as long as they like.
+pub(crate) type Reader = gimli::EndianArcSlice<LittleEndian>;
+pub(crate) type Dwarf = gimli::Dwarf<Reader>;
+
+/// Inlined calls nested deeper than this are cut: only broken files have them.
+const DEEPEST_INLINING: usize = 512;
+
+/// The debug information of one module.
+pub(crate) struct DebugInfo {
+    program: PathBuf,
+    debug_path: PathBuf,
+    dwarf: Arc<Dwarf>,
+    context: Option<Mutex<addr2line::Context<Reader>>>,
+    package: OnceLock<Option<gimli::DwarfPackage<Reader>>>,
+    split: Mutex<HashMap<u64, Option<Arc<Dwarf>>>>,
+}
+
+impl DebugInfo {
+    /// The debug information in `image`, the file itself or its separate debug file; `None` if
+    /// it has none.
+    pub fn load(program: &Path, image: &Image, files: &DebugFiles) -> Option<Self> {
+        if !image.has(".debug_info") {
+            return None;
+        }
+        let mut dwarf = load_sections(image, false);
+        if let Some(alternate) = files.alternate_of(image) {
+            dwarf.set_sup(load_sections(&alternate, false));
+        }
+        dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
+        let dwarf = Arc::new(dwarf);
+        let context = addr2line::Context::from_arc_dwarf(dwarf.clone()).ok().map(Mutex::new);
+        Some(Self {
+            program: program.into(),
+            debug_path: image.path().into(),
+            dwarf,
+            context,
+            package: OnceLock::new(),
+            split: Mutex::default(),
+        })
+    }
+
+    /// The calls that are active at `address`, inlined ones first.
+    pub fn frames(&self, address: FileAddress) -> Vec<SourceFrame> {
+        let Some(context) = &self.context else { return Vec::new() };
+        let context = context.lock().unwrap_or_else(PoisonError::into_inner);
+        let Ok(mut found) = self.finish(context.find_frames(address.0)) else {
+            return Vec::new();
+        };
+        let mut frames = Vec::new();
+        while let Ok(Some(frame)) = found.next() {
+            frames.push(SourceFrame {
+                function: frame.function.and_then(|name| Some(demangle(&name.raw_name().ok()?))),
+                line: frame.location.and_then(|location| {
+                    Some(SourceLine {
+                        file: location.file?.to_owned(),
+                        line: location.line?,
+                        column: location.column.unwrap_or(0),
+                    })
+                }),
+            });
+            if frames.len() >= DEEPEST_INLINING {
+                break;
+            }
+        }
+        frames
+    }
+
+    /// The split unit with that id; `None` if its file is missing.
+    pub fn split(&self, id: DwoId, folder: Option<&str>, name: Option<&str>) -> Option<Arc<Dwarf>> {
+        let mut split = self.split.lock().unwrap_or_else(PoisonError::into_inner);
+        let load = || self.load_split(id, folder, name);
+        split.entry(id.0).or_insert_with(load).clone()
+    }
+
+    fn load_split(
+        &self,
+        id: DwoId,
+        folder: Option<&str>,
+        name: Option<&str>,
+    ) -> Option<Arc<Dwarf>> {
+        if let Some(package) = self.package()
+            && let Ok(Some(dwarf)) = package.find_cu(id, &self.dwarf)
+        {
+            return Some(Arc::new(dwarf));
+        }
+        let image = DebugFiles::split_unit(&self.program, folder.map(Path::new), Path::new(name?))?;
+        let mut dwarf = load_sections(&image, true);
+        let header = dwarf.units().find_map(|header| {
+            let unit = dwarf.unit(header.ok()?).ok()?;
+            (unit.dwo_id == Some(id)).then_some(())
+        });
+        header?;
+        dwarf.make_dwo(&self.dwarf);
+        Some(Arc::new(dwarf))
+    }
+
+    fn package(&self) -> Option<&gimli::DwarfPackage<Reader>> {
+        self.package
+            .get_or_init(|| {
+                let image = DebugFiles::package_of(&self.program)
+                    .or_else(|| DebugFiles::package_of(&self.debug_path))?;
+                let section = |id: gimli::SectionId| -> Result<Reader, gimli::Error> {
+                    Ok(section(&image, id.dwo_name()))
+                };
+                gimli::DwarfPackage::load(section, reader(Arc::from([]))).ok()
+            })
+            .as_ref()
+    }
+
+    /// Answers a lookup's requests for split units until it has its result.
+    fn finish<L>(&self, mut lookup: LookupResult<L>) -> L::Output
+    where
+        L: LookupContinuation<Buf = Reader>,
+    {
+        loop {
+            match lookup {
+                LookupResult::Output(output) => return output,
+                LookupResult::Load { load, continuation } => {
+                    let folder = load.comp_dir.as_ref().and_then(text);
+                    let name = load.path.as_ref().and_then(text);
+                    let dwarf = self.split(load.dwo_id, folder.as_deref(), name.as_deref());
+                    lookup = continuation.resume(dwarf);
+                }
+            }
+        }
+    }
+}
+
+/// The text that a reader is at.
+pub(crate) fn text(reader: &Reader) -> Option<String> {
+    Some(reader.to_string_lossy().ok()?.into_owned())
+}
+
+pub(crate) fn reader(bytes: crate::image::Bytes) -> Reader {
+    Reader::new(bytes, LittleEndian)
+}
+
+fn section(image: &Image, name: Option<&str>) -> Reader {
+    reader(name.and_then(|name| image.contents(name)).unwrap_or_else(|| Arc::from([])))
+}
+
+fn load_sections(image: &Image, split: bool) -> Dwarf {
+    let load = |id: gimli::SectionId| -> Result<Reader, std::convert::Infallible> {
+        let name = if split { id.dwo_name() } else { Some(id.name()) };
+        Ok(section(image, name))
+    };
+    match Dwarf::load(load) {
+        Ok(dwarf) => dwarf,
+        Err(never) => match never {},
+    }
+}

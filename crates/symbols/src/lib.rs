@@ -1,0 +1,39 @@
+//! What a program's files say about it: functions, lines, variables, types, and how to read a
+//! stack and a value.
+//!
+//! The crate knows ELF and DWARF. It does not know running processes, recordings or the engine:
+//! callers hand it the loaded modules, the registers and a [`Memory`] to read from as plain data,
+//! and get typed answers. The parts, bottom up:
+//!
+//! - [`image`]: one ELF file, sections loaded when first asked for;
+//! - [`debug_files`]: where separate debug information is found;
+//! - [`symbol_table`], [`demangle`]: names without debug information;
+//! - [`module`]: one file with its debug information, in addresses of the file;
+//! - [`unwind`]: from registers and a stack to frames;
+//! - [`program`]: all modules of a program, in addresses of the program.
+//!
+//! Debug information is input like any other: whatever is in it, nothing here panics or hangs.
+#![forbid(unsafe_code)]
+
+pub mod address;
+mod cfi;
+pub mod debug_files;
+mod debug_info;
+pub mod demangle;
+pub mod error;
+pub mod image;
+pub mod module;
+mod plt;
+pub mod program;
+pub mod registers;
+pub mod symbol_table;
+pub mod unwind;
+
+pub use address::FileAddress;
+pub use debug_files::DebugFiles;
+pub use error::Error;
+pub use image::Image;
+pub use module::{Module, SourceFrame, SourceLine};
+pub use program::{LoadedModule, Program};
+pub use registers::{Memory, Register, Registers};
+pub use unwind::{FoundBy, Frame, Stack};
