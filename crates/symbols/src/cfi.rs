@@ -192,7 +192,7 @@ impl Evaluator<'_> {
 
     /// The registers that a callee leaves alone unless its rules say otherwise.
     fn kept(&self) -> Registers {
-        let mut kept = Registers::default();
+        let mut kept = Registers::of_caller(self.registers);
         for register in CALLEE_SAVED.map(Register) {
             kept.set(register, self.registers.get(register));
         }

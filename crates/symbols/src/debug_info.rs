@@ -2,10 +2,16 @@
 //! first needed.
 
 use crate::address::FileAddress;
+use crate::cache::Cache;
 use crate::debug_files::DebugFiles;
 use crate::demangle::demangle;
 use crate::image::Image;
+use crate::lines::LineTable;
 use crate::module::{SourceFrame, SourceLine};
+use crate::names::Names;
+use crate::scope::{Function, Scope};
+use crate::types::Type;
+use crate::units::{EntryId, UnitId, Units};
 use addr2line::{LookupContinuation, LookupResult};
 use gimli::{DwoId, LittleEndian, Reader as _};
 use std::collections::HashMap;
@@ -15,6 +21,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Reads a section; shared ownership lets units and caches live as long as they like.
 pub(crate) type Reader = gimli::EndianArcSlice<LittleEndian>;
 pub(crate) type Dwarf = gimli::Dwarf<Reader>;
+pub(crate) type Unit = gimli::Unit<Reader>;
+pub(crate) type Entry = gimli::DebuggingInformationEntry<Reader>;
+pub(crate) type Attribute = gimli::AttributeValue<Reader>;
 
 /// Inlined calls nested deeper than this are cut: only broken files have them.
 const DEEPEST_INLINING: usize = 512;
@@ -23,10 +32,31 @@ const DEEPEST_INLINING: usize = 512;
 pub(crate) struct DebugInfo {
     program: PathBuf,
     debug_path: PathBuf,
-    dwarf: Arc<Dwarf>,
+    pub dwarf: Arc<Dwarf>,
+    pub units: Units,
+    pub caches: Caches,
     context: Option<Mutex<addr2line::Context<Reader>>>,
     package: OnceLock<Option<gimli::DwarfPackage<Reader>>>,
     split: Mutex<HashMap<u64, Option<Arc<Dwarf>>>>,
+}
+
+/// What has been parsed so far.
+#[derive(Default)]
+pub(crate) struct Caches {
+    pub lines: Cache<UnitId, LineTable>,
+    pub functions: Cache<UnitId, Vec<Function>>,
+    pub scopes: Cache<EntryId, Scope>,
+    pub types: Cache<EntryId, Type>,
+    pub code: OnceLock<Vec<CodeRange>>,
+    pub names: OnceLock<Names>,
+}
+
+/// A stretch of code and the unit it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CodeRange {
+    pub start: u64,
+    pub end: u64,
+    pub unit: u32,
 }
 
 impl DebugInfo {
@@ -37,16 +67,17 @@ impl DebugInfo {
             return None;
         }
         let mut dwarf = load_sections(image, false);
-        if let Some(alternate) = files.alternate_of(image) {
-            dwarf.set_sup(load_sections(&alternate, false));
-        }
+        dwarf.sup = files.alternate_of(image).map(|image| Arc::new(load_sections(&image, false)));
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let dwarf = Arc::new(dwarf);
+        let units = Units::of(&dwarf);
         let context = addr2line::Context::from_arc_dwarf(dwarf.clone()).ok().map(Mutex::new);
         Some(Self {
             program: program.into(),
             debug_path: image.path().into(),
             dwarf,
+            units,
+            caches: Caches::default(),
             context,
             package: OnceLock::new(),
             split: Mutex::default(),
@@ -108,7 +139,7 @@ impl DebugInfo {
         Some(Arc::new(dwarf))
     }
 
-    fn package(&self) -> Option<&gimli::DwarfPackage<Reader>> {
+    pub fn package(&self) -> Option<&gimli::DwarfPackage<Reader>> {
         self.package
             .get_or_init(|| {
                 let image = DebugFiles::package_of(&self.program)

@@ -128,6 +128,26 @@ impl Program {
         }
     }
 
+    /// The function, stub or object that `address` is in, and how far into it.
+    #[must_use]
+    pub fn symbol_at(&self, address: Address) -> Option<(String, u64)> {
+        let (loaded, _) = self.locate(address)?;
+        let at = FileAddress::unloaded(address, loaded.bias());
+        let symbols = loaded.module()?.symbols();
+        let symbol = symbols.object_at(at).or_else(|| symbols.code_at(at))?;
+        Some((symbol.demangled(), at.0 - symbol.address.0))
+    }
+
+    /// Where the object called `name` is, as module number `from` would see it: its own first.
+    pub(crate) fn object_named(&self, from: usize, name: &str) -> Option<Address> {
+        let own = self.modules.get(from).into_iter();
+        own.chain(&self.modules).find_map(|loaded| {
+            let symbols = loaded.module()?.symbols();
+            let found = symbols.objects_named(name).next()?;
+            Some(found.address.loaded(loaded.bias()))
+        })
+    }
+
     /// Whether code is loaded at `address`. A module that could not be opened is given the
     /// benefit of the doubt.
     #[must_use]

@@ -84,7 +84,18 @@ impl fmt::Debug for Register {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Registers {
     general: [Option<u64>; 17],
-    vectors: Option<Box<[[u8; 16]; 16]>>,
+    vectors: Option<Vectors>,
+    carried: Carried,
+}
+
+type Vectors = std::sync::Arc<[[u8; 16]; 16]>;
+
+/// What the innermost frame has in the registers that are unknown here. Compilers keep values in
+/// such registers over calls to functions that they know not to touch them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+struct Carried {
+    general: [Option<u64>; 17],
+    vectors: Option<Vectors>,
 }
 
 impl Registers {
@@ -104,7 +115,7 @@ impl Registers {
     /// The same with `xmm0` to `xmm15` known too.
     #[must_use]
     pub fn with_vectors(mut self, vectors: [[u8; 16]; 16]) -> Self {
-        self.vectors = Some(Box::new(vectors));
+        self.vectors = Some(std::sync::Arc::new(vectors));
         self
     }
 
@@ -122,6 +133,27 @@ impl Registers {
             return Some(vectors[usize::from(register.0 - 17)].to_vec());
         }
         self.get(register).map(|value| value.to_le_bytes().to_vec())
+    }
+
+    /// The bytes of a register that no callee has touched, if that is known from elsewhere.
+    #[must_use]
+    pub(crate) fn untouched_bytes(&self, register: Register) -> Option<Vec<u8>> {
+        self.bytes(register).or_else(|| {
+            let carried = self.carried.clone();
+            let Carried { general, vectors } = carried;
+            Self { general, vectors, carried: Carried::default() }.bytes(register)
+        })
+    }
+
+    /// The registers of a caller: all unknown, but for what the callee may not have touched.
+    pub(crate) fn of_caller(callee: &Self) -> Self {
+        let mut general = callee.carried.general;
+        for (carried, known) in general.iter_mut().zip(callee.general) {
+            *carried = known.or(*carried);
+        }
+        let vectors = callee.vectors.clone().or_else(|| callee.carried.vectors.clone());
+        let carried = Carried { general, vectors };
+        Self { general: [None; 17], vectors: None, carried }
     }
 
     /// Sets a general register or `rip`; `None` makes it unknown.

@@ -100,6 +100,14 @@ impl SymbolTable {
         self.symbols.iter().chain(&self.thread_locals).map(|row| self.symbol(row))
     }
 
+    /// The objects with static storage of that name, as linked or demangled.
+    pub fn objects_named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Symbol<'a>> {
+        let objects = self.iter().filter(|symbol| symbol.kind == SymbolKind::Object);
+        objects.filter(move |symbol| {
+            symbol.name == name || (symbol.name.starts_with('_') && symbol.demangled() == name)
+        })
+    }
+
     fn at(&self, address: FileAddress, wanted: impl Fn(SymbolKind) -> bool) -> Option<Symbol<'_>> {
         // A row far below can still cover the address (a large array before small ones), but
         // only a few rows are worth a look: tables are flat in practice.

@@ -167,7 +167,7 @@ impl Unwinder<'_> {
     fn by_frame_pointer(&self, callee: &mut Frame) -> Option<Frame> {
         let rsp = callee.registers.rsp();
         let rbp = callee.registers.get(Register::RBP).map(Address)?;
-        if rbp < rsp || rbp.0 - rsp.0 > LARGEST_FRAME || rbp.0 % 8 != 0 {
+        if rbp < rsp || rbp.0 - rsp.0 > LARGEST_FRAME || !rbp.0.is_multiple_of(8) {
             return None;
         }
         let pc = Address(self.memory.word(rbp.offset(8))?);

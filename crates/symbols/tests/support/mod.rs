@@ -2,6 +2,7 @@
 //! file that gdb leaves, so that answers can be compared with gdb's own.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
+pub mod canonical;
 pub mod core_file;
 
 use core_file::Core;
