@@ -1,18 +1,15 @@
 //! The DWARF of one module: its sections, the alternate file (dwz) and split units, loaded when
 //! first needed.
 
-use crate::address::FileAddress;
 use crate::cache::Cache;
 use crate::debug_files::DebugFiles;
-use crate::demangle::demangle;
 use crate::image::Image;
 use crate::lines::LineTable;
-use crate::module::{SourceFrame, SourceLine};
 use crate::names::Names;
+use crate::prefixes::Prefixes;
 use crate::scope::{Function, Scope};
 use crate::types::Type;
 use crate::units::{EntryId, UnitId, Units};
-use addr2line::{LookupContinuation, LookupResult};
 use gimli::{DwoId, LittleEndian, Reader as _};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -25,9 +22,6 @@ pub(crate) type Unit = gimli::Unit<Reader>;
 pub(crate) type Entry = gimli::DebuggingInformationEntry<Reader>;
 pub(crate) type Attribute = gimli::AttributeValue<Reader>;
 
-/// Inlined calls nested deeper than this are cut: only broken files have them.
-const DEEPEST_INLINING: usize = 512;
-
 /// The debug information of one module.
 pub(crate) struct DebugInfo {
     program: PathBuf,
@@ -35,7 +29,6 @@ pub(crate) struct DebugInfo {
     pub dwarf: Arc<Dwarf>,
     pub units: Units,
     pub caches: Caches,
-    context: Option<Mutex<addr2line::Context<Reader>>>,
     package: OnceLock<Option<gimli::DwarfPackage<Reader>>>,
     split: Mutex<HashMap<u64, Option<Arc<Dwarf>>>>,
 }
@@ -47,6 +40,7 @@ pub(crate) struct Caches {
     pub functions: Cache<UnitId, Vec<Function>>,
     pub scopes: Cache<EntryId, Scope>,
     pub types: Cache<EntryId, Type>,
+    pub prefixes: Cache<UnitId, Prefixes>,
     pub code: OnceLock<Vec<CodeRange>>,
     pub names: OnceLock<Names>,
 }
@@ -71,43 +65,15 @@ impl DebugInfo {
         dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
         let dwarf = Arc::new(dwarf);
         let units = Units::of(&dwarf);
-        let context = addr2line::Context::from_arc_dwarf(dwarf.clone()).ok().map(Mutex::new);
         Some(Self {
             program: program.into(),
             debug_path: image.path().into(),
             dwarf,
             units,
             caches: Caches::default(),
-            context,
             package: OnceLock::new(),
             split: Mutex::default(),
         })
-    }
-
-    /// The calls that are active at `address`, inlined ones first.
-    pub fn frames(&self, address: FileAddress) -> Vec<SourceFrame> {
-        let Some(context) = &self.context else { return Vec::new() };
-        let context = context.lock().unwrap_or_else(PoisonError::into_inner);
-        let Ok(mut found) = self.finish(context.find_frames(address.0)) else {
-            return Vec::new();
-        };
-        let mut frames = Vec::new();
-        while let Ok(Some(frame)) = found.next() {
-            frames.push(SourceFrame {
-                function: frame.function.and_then(|name| Some(demangle(&name.raw_name().ok()?))),
-                line: frame.location.and_then(|location| {
-                    Some(SourceLine {
-                        file: location.file?.to_owned(),
-                        line: location.line?,
-                        column: location.column.unwrap_or(0),
-                    })
-                }),
-            });
-            if frames.len() >= DEEPEST_INLINING {
-                break;
-            }
-        }
-        frames
     }
 
     /// The split unit with that id; `None` if its file is missing.
@@ -150,24 +116,6 @@ impl DebugInfo {
                 gimli::DwarfPackage::load(section, reader(Arc::from([]))).ok()
             })
             .as_ref()
-    }
-
-    /// Answers a lookup's requests for split units until it has its result.
-    fn finish<L>(&self, mut lookup: LookupResult<L>) -> L::Output
-    where
-        L: LookupContinuation<Buf = Reader>,
-    {
-        loop {
-            match lookup {
-                LookupResult::Output(output) => return output,
-                LookupResult::Load { load, continuation } => {
-                    let folder = load.comp_dir.as_ref().and_then(text);
-                    let name = load.path.as_ref().and_then(text);
-                    let dwarf = self.split(load.dwo_id, folder.as_deref(), name.as_deref());
-                    lookup = continuation.resume(dwarf);
-                }
-            }
-        }
     }
 }
 

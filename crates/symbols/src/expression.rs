@@ -171,8 +171,8 @@ impl Expression {
     fn strength(&self) -> u8 {
         match self {
             Self::Unary(..) | Self::Cast(..) => PREFIX,
-            Self::Number(number) if *number < 0 => PREFIX,
-            Self::Float(number) if number.is_sign_negative() => PREFIX,
+            // A sign or a point of theirs must not run into what follows.
+            Self::Number(_) | Self::Float(_) => PREFIX,
             Self::Binary(operator, ..) => operator.row().1,
             _ => POSTFIX,
         }

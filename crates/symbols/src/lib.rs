@@ -35,6 +35,7 @@ pub mod naming;
 pub mod objects;
 pub mod place;
 mod plt;
+mod prefixes;
 pub mod print;
 pub mod program;
 pub mod registers;

@@ -273,7 +273,7 @@ impl Matching<'_> {
     }
 
     fn matches(&self, row: &LineRow) -> bool {
-        row.statement && row.line > 0 && row.address < row.end && self.files.contains(&row.file)
+        row.statement && row.line > 0 && self.files.contains(&row.file)
     }
 
     fn next_line(&self, line: u32) -> Option<u32> {
@@ -307,6 +307,17 @@ impl Matching<'_> {
         path.iter().rev().find(|scope| scope.kind != ScopeKind::Block).map(|scope| scope.entry)
     }
 
+    /// The code of a row. Several statements may begin at one address in optimised code; only
+    /// the last of them has an extent of its own there, which they all share.
+    fn range(&self, row: &LineRow) -> Range {
+        let table = self.debug.lines(&self.unit);
+        let shared = table.row_at(FileAddress(row.address)).map_or(row.end, |last| last.end);
+        Range {
+            start: FileAddress(row.address).loaded(self.bias),
+            end: FileAddress(row.end.max(shared)).loaded(self.bias),
+        }
+    }
+
     fn location(&self, scope: Option<EntryId>, rows: &[LineRow]) -> Option<CodeLocation> {
         let first = rows.iter().min_by_key(|row| row.address)?;
         let table = self.debug.lines(&self.unit);
@@ -318,7 +329,7 @@ impl Matching<'_> {
             Some(function) if !inlined && function.start() == at => self.debug.body(function),
             _ => at,
         };
-        let mut ranges: Vec<Range> = rows.iter().map(|row| row_range(row, self.bias)).collect();
+        let mut ranges: Vec<Range> = rows.iter().map(|row| self.range(row)).collect();
         ranges.sort_by_key(|range| range.start);
         Some(CodeLocation {
             address: start.loaded(self.bias),
@@ -333,10 +344,6 @@ impl Matching<'_> {
             inlined,
         })
     }
-}
-
-fn row_range(row: &LineRow, bias: u64) -> Range {
-    Range { start: FileAddress(row.address).loaded(bias), end: FileAddress(row.end).loaded(bias) }
 }
 
 /// The numbers of the files in the unit's line table whose paths end in `wanted`.

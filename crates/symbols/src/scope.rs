@@ -5,6 +5,7 @@ use crate::address::FileAddress;
 use crate::debug_info::{Attribute, CodeRange, DebugInfo, Entry};
 use crate::demangle::demangle;
 use crate::lines::LineTable;
+use crate::module::{SourceFrame, SourceLine};
 use crate::units::{EntryId, LoadedUnit};
 use gimli::{UnitOffset, constants as dw};
 use std::sync::Arc;
@@ -169,8 +170,43 @@ impl DebugInfo {
         if let Some((unit, value)) = self.attribute(entry, &linkage) {
             return unit.string(value).map(|name| demangle(&name));
         }
-        let (unit, value) = self.attribute(entry, &[dw::DW_AT_name])?;
-        unit.string(value)
+        let (unit, named, value) = self.attribute_at(entry, &[dw::DW_AT_name])?;
+        Some(self.prefix(&unit, named) + &unit.string(value)?)
+    }
+
+    /// The calls that are active at `address`, inlined ones first.
+    pub fn frames(&self, address: FileAddress) -> Vec<SourceFrame> {
+        let Some(unit) = self.unit_at(address) else { return Vec::new() };
+        let table = self.lines(&unit);
+        let row = table.row_at(address).filter(|row| row.line > 0);
+        let mut line = row.and_then(|row| source_line(&table, row.file, row.line, row.column));
+        let function = self.function_at(address).and_then(|(_, f)| self.scope(f.entry));
+        let Some(function) = function else {
+            return Vec::from_iter(
+                line.map(|line| SourceFrame { function: None, line: Some(line) }),
+            );
+        };
+        let mut frames = Vec::new();
+        let path = function.around(address);
+        for scope in path.iter().rev().filter(|scope| scope.kind != ScopeKind::Block) {
+            let function = self.function_name(scope.entry);
+            // What an inlined call is to its caller is the line that it stands on.
+            let caller = self.call_line(&table, scope);
+            frames.push(SourceFrame { function, line: std::mem::replace(&mut line, caller) });
+        }
+        frames
+    }
+
+    /// The line that an inlined call stands on.
+    fn call_line(&self, table: &LineTable, scope: &Scope) -> Option<SourceLine> {
+        let (_, entry) = self.entry(scope.entry)?;
+        let number = |name| match entry.attr_value(name)? {
+            Attribute::FileIndex(index) => u32::try_from(index).ok(),
+            value => u32::try_from(value.udata_value()?).ok(),
+        };
+        let column = number(dw::DW_AT_call_column).unwrap_or(0);
+        let line = number(dw::DW_AT_call_line).filter(|line| *line > 0)?;
+        source_line(table, number(dw::DW_AT_call_file)?, line, column)
     }
 
     /// The name of a variable, member or type, as declared.
@@ -178,6 +214,10 @@ impl DebugInfo {
         let (unit, value) = self.attribute(entry, &[dw::DW_AT_name])?;
         unit.string(value)
     }
+}
+
+fn source_line(table: &LineTable, file: u32, line: u32, column: u32) -> Option<SourceLine> {
+    Some(SourceLine { file: table.file(file)?.to_string(), line, column })
 }
 
 fn functions(unit: &LoadedUnit) -> Vec<Function> {

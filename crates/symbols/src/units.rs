@@ -147,11 +147,21 @@ impl DebugInfo {
     /// The value of the first of `names` that `id` has, itself or through the entries that it is
     /// an instance or a completion of; with the unit that the value belongs to.
     pub fn attribute(&self, id: EntryId, names: &[DwAt]) -> Option<(Arc<LoadedUnit>, Attribute)> {
+        let (unit, _, value) = self.attribute_at(id, names)?;
+        Some((unit, value))
+    }
+
+    /// The same, with the entry that has the value.
+    pub fn attribute_at(
+        &self,
+        id: EntryId,
+        names: &[DwAt],
+    ) -> Option<(Arc<LoadedUnit>, EntryId, Attribute)> {
         let mut at = id;
         for _ in 0..LONGEST_CHAIN {
             let (unit, entry) = self.entry(at)?;
             if let Some(value) = names.iter().find_map(|name| entry.attr_value(*name)) {
-                return Some((unit, value));
+                return Some((unit, at, value));
             }
             at = self.origin(&unit, &entry)?;
         }
