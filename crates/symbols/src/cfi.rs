@@ -3,12 +3,12 @@
 
 use crate::address::FileAddress;
 use crate::debug_info::{Reader, reader};
-use crate::image::Image;
+use crate::image::{Bytes, Image};
 use crate::registers::{Memory, Register, Registers};
 use base::Address;
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EhFrameHdr, EvaluationResult,
-    ParsedEhFrameHdr, RegisterRule, UnwindContext, UnwindSection, UnwindTableRow, Value,
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EvaluationResult, RegisterRule,
+    UnwindContext, UnwindSection, UnwindTableRow, Value,
 };
 use std::sync::OnceLock;
 
@@ -35,7 +35,7 @@ pub(crate) struct Step {
 pub(crate) struct CallFrameInfo {
     bases: BaseAddresses,
     eh_frame: Option<EhFrame<Reader>>,
-    header: Option<ParsedEhFrameHdr<Reader>>,
+    header: Option<SearchTable>,
     debug_frame: Option<DebugFrame<Reader>>,
     eh_index: OnceLock<Index>,
     debug_index: OnceLock<Index>,
@@ -54,7 +54,7 @@ impl CallFrameInfo {
             .set_got(address(".got"));
         let header = image
             .contents(".eh_frame_hdr")
-            .and_then(|bytes| EhFrameHdr::from(reader(bytes)).parse(&bases, 8).ok());
+            .and_then(|bytes| SearchTable::new(bytes, address(".eh_frame_hdr")));
         let debug_frame = image
             .contents(".debug_frame")
             .or_else(|| separate?.contents(".debug_frame"))
@@ -97,14 +97,20 @@ impl CallFrameInfo {
     }
 
     fn eh_description(&self, section: &EhFrame<Reader>, at: FileAddress) -> Option<Description> {
-        if let Some(table) = self.header.as_ref().and_then(ParsedEhFrameHdr::table)
-            && let Ok(found) =
-                table.fde_for_address(section, &self.bases, at.0, EhFrame::cie_from_offset)
-        {
+        if let Some(found) = self.by_header(section, at) {
             return Some(found);
         }
         let offset = look_up(self.eh_index(section), at)?;
         section.fde_from_offset(&self.bases, offset.into(), EhFrame::cie_from_offset).ok()
+    }
+
+    /// The description by the sorted table of the header.
+    fn by_header(&self, section: &EhFrame<Reader>, at: FileAddress) -> Option<Description> {
+        let pointer = self.header.as_ref()?.look_up(at)?;
+        let offset = pointer.checked_sub(self.bases.eh_frame.section?)?;
+        let offset = gimli::EhFrameOffset(usize::try_from(offset).ok()?);
+        let found = section.fde_from_offset(&self.bases, offset, EhFrame::cie_from_offset).ok()?;
+        found.contains(at.0).then_some(found)
     }
 
     fn debug_description(
@@ -122,6 +128,36 @@ impl CallFrameInfo {
 
     fn debug_index(&self, section: &DebugFrame<Reader>) -> &Index {
         self.debug_index.get_or_init(|| index(section, &self.bases))
+    }
+}
+
+/// The table of `.eh_frame_hdr` in the one form that linkers write: pairs of 32-bit offsets from
+/// the section's own address, of a function and of its description. Read here because gimli's
+/// reader overflows on broken headers; any other form is left to the index.
+struct SearchTable {
+    bytes: Bytes,
+    address: u64,
+}
+
+impl SearchTable {
+    /// Version 1; pointer to `.eh_frame` and count of four bytes each; pairs as above.
+    const HEADER: [u8; 4] = [1, 0x1b, 0x03, 0x3b];
+    const PAIRS: usize = 12;
+
+    fn new(bytes: Bytes, address: u64) -> Option<Self> {
+        bytes.starts_with(&Self::HEADER).then_some(Self { bytes, address })
+    }
+
+    /// The address of the description of the last function that starts at or before `address`.
+    fn look_up(&self, address: FileAddress) -> Option<u64> {
+        let (pairs, _) = self.bytes.get(Self::PAIRS..)?.as_chunks::<8>();
+        let address_of = |four: &[u8]| {
+            let offset = i32::from_le_bytes(four.try_into().unwrap_or_default());
+            self.address.wrapping_add_signed(i64::from(offset))
+        };
+        let end = pairs.partition_point(|pair| address_of(&pair[..4]) <= address.0);
+        let pair = pairs.get(end.checked_sub(1)?)?;
+        Some(address_of(&pair[4..]))
     }
 }
 

@@ -64,7 +64,7 @@ impl Program {
         if let Some(debug) = module.debug() {
             for unit in debug.compilation_units() {
                 let own = debug.functions(&unit);
-                functions.extend(own.iter().filter_map(|f| described(debug, f, module, bias)));
+                functions.extend(own.all.iter().filter_map(|f| described(debug, f, module, bias)));
             }
         }
         let known: HashSet<Address> = functions.iter().map(|function| function.entry).collect();

@@ -7,7 +7,7 @@ use crate::image::Image;
 use crate::lines::LineTable;
 use crate::names::Names;
 use crate::prefixes::Prefixes;
-use crate::scope::{Function, Scope};
+use crate::scope::{Functions, Scope};
 use crate::types::Type;
 use crate::units::{EntryId, UnitId, Units};
 use gimli::{DwoId, LittleEndian, Reader as _};
@@ -37,7 +37,7 @@ pub(crate) struct DebugInfo {
 #[derive(Default)]
 pub(crate) struct Caches {
     pub lines: Cache<UnitId, LineTable>,
-    pub functions: Cache<UnitId, Vec<Function>>,
+    pub functions: Cache<UnitId, Functions>,
     pub scopes: Cache<EntryId, Scope>,
     pub types: Cache<EntryId, Type>,
     pub prefixes: Cache<UnitId, Prefixes>,

@@ -87,7 +87,17 @@ impl Program {
             module: Module::open(&loaded.path, files),
             loaded,
         };
-        let mut modules: Vec<_> = modules.into_iter().map(open).collect();
+        Self::sorted(modules.into_iter().map(open).collect())
+    }
+
+    /// A program of modules that are already open, such as those whose files a recording holds.
+    #[must_use]
+    pub fn of_modules(modules: impl IntoIterator<Item = (LoadedModule, Module)>) -> Self {
+        let opened = |(loaded, module)| ProgramModule { loaded, module: Ok(module) };
+        Self::sorted(modules.into_iter().map(opened).collect())
+    }
+
+    fn sorted(mut modules: Vec<ProgramModule>) -> Self {
         modules.sort_by_key(|module| module.loaded.range.start);
         Self { modules }
     }

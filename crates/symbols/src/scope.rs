@@ -21,13 +21,41 @@ pub(crate) struct Function {
 }
 
 impl Function {
-    pub fn contains(&self, address: FileAddress) -> bool {
-        within(&self.ranges, address)
-    }
-
     /// Where it is entered.
     pub fn start(&self) -> FileAddress {
         FileAddress(self.ranges.first().map_or(0, |range| range.0))
+    }
+}
+
+/// The functions of a unit that have code.
+#[derive(Default)]
+pub(crate) struct Functions {
+    /// By where they are entered.
+    pub all: Vec<Function>,
+    /// Start, end and index of every piece of code, by start.
+    pieces: Vec<(u64, u64, u32)>,
+}
+
+impl Functions {
+    fn new(mut all: Vec<Function>) -> Self {
+        all.sort_by_key(Function::start);
+        let mut pieces: Vec<_> = (0u32..)
+            .zip(&all)
+            .flat_map(|(index, function)| {
+                function.ranges.iter().map(move |(start, end)| (*start, *end, index))
+            })
+            .collect();
+        pieces.sort_unstable();
+        Self { all, pieces }
+    }
+
+    fn at(&self, address: FileAddress) -> Option<&Function> {
+        // Only functions inside functions overlap, so a short look back finds what covers.
+        const LOOK_BACK: usize = 16;
+        let end = self.pieces.partition_point(|piece| piece.0 <= address.0);
+        let covering = self.pieces[..end].iter().rev().take(LOOK_BACK);
+        let (.., index) = covering.into_iter().find(|piece| address.0 < piece.1)?;
+        self.all.get(*index as usize)
     }
 }
 
@@ -142,20 +170,15 @@ impl DebugInfo {
     }
 
     /// The functions of a unit that have code, by address.
-    pub fn functions(&self, unit: &LoadedUnit) -> Arc<Vec<Function>> {
-        self.caches.functions.get(unit.id, || {
-            let mut functions = functions(unit);
-            functions.sort_by_key(Function::start);
-            functions
-        })
+    pub fn functions(&self, unit: &LoadedUnit) -> Arc<Functions> {
+        self.caches.functions.get(unit.id, || Functions::new(functions(unit)))
     }
 
     /// The function that `address` is in.
     pub fn function_at(&self, address: FileAddress) -> Option<(Arc<LoadedUnit>, Function)> {
         let unit = self.unit_at(address)?;
-        let functions = self.functions(&unit);
-        let found = functions.iter().rev().find(|function| function.contains(address))?;
-        Some((unit, found.clone()))
+        let found = self.functions(&unit).at(address)?.clone();
+        Some((unit, found))
     }
 
     /// The scopes of the function at `entry`.
