@@ -1,6 +1,6 @@
 //! Addresses as a file states them, kept apart from addresses of the running program.
 
-use base::Address;
+use base::{Address, Range};
 use std::fmt;
 
 /// An address as written in an ELF file, before the loader has chosen where the file goes.
@@ -19,6 +19,11 @@ impl FileAddress {
     pub fn unloaded(address: Address, bias: u64) -> Self {
         Self(address.0.wrapping_sub(bias))
     }
+}
+
+/// Where a stretch of a file is in a program that loaded the file with `bias`.
+pub(crate) fn loaded_range((start, end): (u64, u64), bias: u64) -> Range {
+    Range { start: FileAddress(start).loaded(bias), end: FileAddress(end).loaded(bias) }
 }
 
 impl fmt::Display for FileAddress {

@@ -1,6 +1,6 @@
 //! Code of the program: its functions, their lines and statements, by address.
 
-use crate::address::FileAddress;
+use crate::address::{FileAddress, loaded_range};
 use crate::debug_info::DebugInfo;
 use crate::lines::LineRow;
 use crate::module::{Module, SourceLine};
@@ -112,11 +112,8 @@ impl Program {
 }
 
 fn line_code(table: &crate::lines::LineTable, row: &LineRow, bias: u64) -> Option<LineCode> {
-    let start = FileAddress(row.address).loaded(bias);
-    let end = FileAddress(row.end).loaded(bias);
-    let file = table.file(row.file)?.to_string();
-    let line = SourceLine { file, line: row.line, column: row.column };
-    Some(LineCode { range: Range { start, end }, line, statement: row.statement })
+    let range = loaded_range((row.address, row.end), bias);
+    Some(LineCode { range, line: table.source(row)?, statement: row.statement })
 }
 
 fn described(
@@ -128,11 +125,7 @@ fn described(
     let entry = function.start();
     let named = debug.function_name(function.entry);
     let name = named.or_else(|| Some(module.symbol_at(entry)?.demangled()))?;
-    let range = |(start, end): &(u64, u64)| Range {
-        start: FileAddress(*start).loaded(bias),
-        end: FileAddress(*end).loaded(bias),
-    };
-    let ranges = function.ranges.iter().map(range).collect();
+    let ranges = function.ranges.iter().map(|range| loaded_range(*range, bias)).collect();
     Some(FunctionCode { name, entry: entry.loaded(bias), ranges, debug_info: true })
 }
 

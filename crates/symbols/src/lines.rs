@@ -3,6 +3,7 @@
 
 use crate::address::FileAddress;
 use crate::debug_info::Reader;
+use crate::module::SourceLine;
 use crate::units::LoadedUnit;
 use std::sync::Arc;
 
@@ -86,7 +87,17 @@ impl LineTable {
         self.rows.get(first..last).unwrap_or_default()
     }
 
-    pub fn file(&self, index: u32) -> Option<&Arc<str>> {
+    /// The source line of a row.
+    pub fn source(&self, row: &LineRow) -> Option<SourceLine> {
+        self.line_of(row.file, row.line, row.column)
+    }
+
+    /// A line of the file with that number in the table.
+    pub fn line_of(&self, file: u32, line: u32, column: u32) -> Option<SourceLine> {
+        Some(SourceLine { file: self.file(file)?.to_string(), line, column })
+    }
+
+    fn file(&self, index: u32) -> Option<&Arc<str>> {
         self.files.get(index as usize).filter(|name| !name.is_empty())
     }
 }

@@ -125,8 +125,15 @@ impl Scene<'_> {
             let held = object.held.part(from, bits);
             return Ok(Some(Value { module: value.module, ty: to.clone(), held }));
         }
-        let address = Address(number(&self.bytes(&value)?));
-        Ok(Some(Value { module: value.module, ty: to.clone(), held: Held::Memory(address) }))
+        let held = match self.bytes(&value) {
+            Ok(bytes) => Held::Memory(Address(number(&bytes))),
+            // What is behind a lost pointer is lost too, but its type is known.
+            Err(why) => {
+                let bits = self.size_of(value.module, to).unwrap_or(0).saturating_mul(8);
+                Held::lost(bits, why)
+            }
+        };
+        Ok(Some(Value { module: value.module, ty: to.clone(), held }))
     }
 
     /// An element of an array, of what a pointer points to, or of a collection.
@@ -138,8 +145,8 @@ impl Scene<'_> {
                 (rest_of_array(element, counts.get(1..).unwrap_or_default()), None)
             }
             Shape::Pointer { to } => {
-                let address = Address(number(&self.bytes(&value)?));
-                (to.clone(), Some(Held::Memory(address)))
+                let Some(first) = self.dereference(&value)? else { return Ok(None) };
+                (to.clone(), Some(first.held))
             }
             Shape::Reference { .. } => {
                 let Some(to) = self.dereference(&value)? else { return Ok(None) };

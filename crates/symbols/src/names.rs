@@ -128,39 +128,20 @@ impl DebugInfo {
 }
 
 fn index_unit(debug: &DebugInfo, unit: &Arc<LoadedUnit>, out: &mut Names) {
-    let Ok(mut entries) = unit.unit.entries_raw(None) else { return };
     // Names of the namespaces, classes and functions around, with their depths.
     let mut around: Vec<(isize, Part)> = Vec::new();
-    let mut entry = Entry::null();
-    while !entries.is_empty() {
-        let depth = entries.next_depth();
-        let offset = entries.next_offset();
-        let Ok(abbreviation) = entries.read_abbreviation() else { return };
-        let Some(abbreviation) = abbreviation else { continue };
-        while around.last().is_some_and(|(outer, _)| *outer >= depth) {
+    unit.visit(is_named, |met| {
+        while around.last().is_some_and(|(outer, _)| *outer >= met.depth) {
             around.pop();
         }
-        let tag = abbreviation.tag();
-        if !is_named(tag) {
-            if entries.skip_attributes(abbreviation.attributes()).is_err() {
-                return;
-            }
-            continue;
-        }
-        let Ok(mut again) = unit.unit.entries_raw(Some(offset)) else { return };
-        if again.read_entry(&mut entry).is_err()
-            || entries.skip_attributes(abbreviation.attributes()).is_err()
+        let Some(entry) = met.entry else { return };
+        index_entry(&Indexed { debug, unit, entry, id: met.id }, &around, out);
+        if entry.has_children()
+            && let Some(part) = part_of(unit, entry, met.id)
         {
-            return;
+            around.push((met.depth, part));
         }
-        let id = EntryId { unit: unit.id, offset: offset.0 };
-        index_entry(&Indexed { debug, unit, entry: &entry, id }, tag, &around, out);
-        if abbreviation.has_children()
-            && let Some(part) = part_of(unit, &entry, tag, id)
-        {
-            around.push((depth, part));
-        }
-    }
+    });
 }
 
 /// What a scope contributes to the names of what is in it.
@@ -194,20 +175,20 @@ fn is_type(tag: gimli::DwTag) -> bool {
     )
 }
 
-fn part_of(unit: &LoadedUnit, entry: &Entry, tag: gimli::DwTag, id: EntryId) -> Option<Part> {
-    match tag {
+fn part_of(unit: &LoadedUnit, entry: &Entry, id: EntryId) -> Option<Part> {
+    match entry.tag() {
         dw::DW_TAG_subprogram => Some(Part::Function(id)),
         dw::DW_TAG_namespace => {
             Some(Part::Named(unit.name(entry).unwrap_or_else(|| "(anonymous namespace)".into())))
         }
-        _ if is_type(tag) => unit.name(entry).map(Part::Named),
+        tag if is_type(tag) => unit.name(entry).map(Part::Named),
         _ => None,
     }
 }
 
-fn index_entry(found: &Indexed<'_>, tag: gimli::DwTag, around: &[(isize, Part)], out: &mut Names) {
+fn index_entry(found: &Indexed<'_>, around: &[(isize, Part)], out: &mut Names) {
     let declaration = found.entry.has_attr(dw::DW_AT_declaration);
-    match tag {
+    match found.entry.tag() {
         dw::DW_TAG_variable => {
             if let Some(variable) = static_variable(found, around) {
                 out.variables.push(variable);
@@ -226,7 +207,7 @@ fn index_entry(found: &Indexed<'_>, tag: gimli::DwTag, around: &[(isize, Part)],
             let function = NamedFunction { entry: found.id, name: name.into() };
             out.functions.entry(key).or_default().push(function);
         }
-        _ if is_type(tag) && !declaration => {
+        tag if is_type(tag) && !declaration => {
             let Some(name) = found.unit.name(found.entry) else { return };
             let name = qualified(found.debug, &name, around);
             let rows = out.types.entry(last_part(&name).into()).or_default();

@@ -1,8 +1,8 @@
 //! The small language of **places**: `FILE:LINE`, `FUNCTION`, `*0xADDRESS`, and the code they
 //! mean in a program.
 
-use crate::address::FileAddress;
-use crate::debug_info::{Attribute, DebugInfo};
+use crate::address::{FileAddress, loaded_range};
+use crate::debug_info::DebugInfo;
 use crate::demangle::names;
 use crate::lines::LineRow;
 use crate::module::{Module, SourceLine};
@@ -312,10 +312,7 @@ impl Matching<'_> {
     fn range(&self, row: &LineRow) -> Range {
         let table = self.debug.lines(&self.unit);
         let shared = table.row_at(FileAddress(row.address)).map_or(row.end, |last| last.end);
-        Range {
-            start: FileAddress(row.address).loaded(self.bias),
-            end: FileAddress(row.end.max(shared)).loaded(self.bias),
-        }
+        loaded_range((row.address, row.end.max(shared)), self.bias)
     }
 
     fn location(&self, scope: Option<EntryId>, rows: &[LineRow]) -> Option<CodeLocation> {
@@ -336,11 +333,7 @@ impl Matching<'_> {
             entry: at.loaded(self.bias),
             ranges,
             function: scope.and_then(|scope| self.debug.function_name(scope)),
-            line: table.file(first.file).map(|file| SourceLine {
-                file: file.to_string(),
-                line: first.line,
-                column: first.column,
-            }),
+            line: table.source(first),
             inlined,
         })
     }
@@ -423,14 +416,10 @@ fn by_symbol(module: &Module, start: FileAddress, bias: u64) -> Option<CodeLocat
 
 fn out_of_line(debug: &DebugInfo, function: &Function, bias: u64) -> Option<CodeLocation> {
     let body = debug.body(function);
-    let range = |(start, end): &(u64, u64)| Range {
-        start: FileAddress(*start).loaded(bias),
-        end: FileAddress(*end).loaded(bias),
-    };
     Some(CodeLocation {
         address: body.loaded(bias),
         entry: function.start().loaded(bias),
-        ranges: function.ranges.iter().map(range).collect(),
+        ranges: function.ranges.iter().map(|range| loaded_range(*range, bias)).collect(),
         function: debug.function_name(function.entry),
         line: source_line(debug, body),
         inlined: false,
@@ -440,9 +429,7 @@ fn out_of_line(debug: &DebugInfo, function: &Function, bias: u64) -> Option<Code
 fn source_line(debug: &DebugInfo, at: FileAddress) -> Option<SourceLine> {
     let unit = debug.unit_at(at)?;
     let table = debug.lines(&unit);
-    let row = table.row_at(at)?;
-    let file = table.file(row.file)?.to_string();
-    Some(SourceLine { file, line: row.line, column: row.column })
+    table.source(table.row_at(at)?)
 }
 
 /// The inlined copies of functions, from a pass over the whole debug information.
@@ -451,14 +438,10 @@ fn inlined_copies(debug: &DebugInfo, wanted: &BTreeSet<EntryId>, bias: u64) -> V
     for unit in debug.compilation_units() {
         for (entry, ranges) in inlined_in(debug, &unit, wanted) {
             let Some(start) = first_address(&unit, entry, &ranges) else { continue };
-            let range = |(start, end): &(u64, u64)| Range {
-                start: FileAddress(*start).loaded(bias),
-                end: FileAddress(*end).loaded(bias),
-            };
             found.push(CodeLocation {
                 address: start.loaded(bias),
                 entry: start.loaded(bias),
-                ranges: ranges.iter().map(range).collect(),
+                ranges: ranges.iter().map(|range| loaded_range(*range, bias)).collect(),
                 function: debug.function_name(entry),
                 line: source_line(debug, start),
                 inlined: true,
@@ -488,30 +471,16 @@ fn inlined_in(
     wanted: &BTreeSet<EntryId>,
 ) -> Vec<(EntryId, Vec<(u64, u64)>)> {
     let mut found = Vec::new();
-    let Ok(mut entries) = unit.unit.entries_raw(None) else { return found };
-    while !entries.is_empty() {
-        let offset = entries.next_offset();
-        let Ok(abbreviation) = entries.read_abbreviation() else { break };
-        let Some(abbreviation) = abbreviation else { continue };
-        let mut origin: Option<Attribute> = None;
-        if abbreviation.tag() == dw::DW_TAG_inlined_subroutine {
-            for specification in abbreviation.attributes() {
-                let Ok(attribute) = entries.read_attribute(*specification) else { return found };
-                if attribute.name() == dw::DW_AT_abstract_origin {
-                    origin = Some(attribute.value());
-                }
+    unit.visit(
+        |tag| tag == dw::DW_TAG_inlined_subroutine,
+        |met| {
+            let Some(entry) = met.entry else { return };
+            let origin = debug.origin(unit, entry);
+            if origin.is_some_and(|origin| wanted.contains(&origin)) {
+                found.push((met.id, unit.ranges(entry)));
             }
-        } else if entries.skip_attributes(abbreviation.attributes()).is_err() {
-            break;
-        }
-        let origin = origin.and_then(|origin| debug.follow(unit, &origin));
-        if origin.is_some_and(|origin| wanted.contains(&origin))
-            && let Ok(entry) = unit.unit.entry(offset)
-        {
-            let ranges = unit.ranges(&entry);
-            found.push((EntryId { unit: unit.id, offset: offset.0 }, ranges));
-        }
-    }
+        },
+    );
     found.retain(|(_, ranges)| !ranges.is_empty());
     found
 }

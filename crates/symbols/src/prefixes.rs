@@ -1,6 +1,6 @@
 //! The namespaces and classes around an entry, for names that are not mangled.
 
-use crate::debug_info::{DebugInfo, Entry};
+use crate::debug_info::DebugInfo;
 use crate::units::{EntryId, LoadedUnit};
 use gimli::constants as dw;
 
@@ -11,32 +11,19 @@ impl Prefixes {
     fn of(unit: &LoadedUnit) -> Self {
         let mut scopes: Vec<(usize, usize, Box<str>)> = Vec::new();
         let mut open: Vec<(isize, usize)> = Vec::new();
-        let Ok(mut entries) = unit.unit.entries_raw(None) else { return Self(scopes) };
-        let mut entry = Entry::null();
-        while !entries.is_empty() {
-            let (offset, depth) = (entries.next_offset(), entries.next_depth());
-            let Ok(abbreviation) = entries.read_abbreviation() else { break };
-            let Some(abbreviation) = abbreviation else { continue };
-            while let Some((_, index)) = open.pop_if(|(outer, _)| *outer >= depth) {
-                scopes[index].1 = offset.0;
+        unit.visit(is_scope, |met| {
+            while let Some((_, index)) = open.pop_if(|(outer, _)| *outer >= met.depth) {
+                scopes[index].1 = met.id.offset;
             }
-            if is_scope(abbreviation.tag()) && abbreviation.has_children() {
-                let read = unit.unit.entries_raw(Some(offset));
-                if !read.is_ok_and(|mut again| again.read_entry(&mut entry).is_ok()) {
-                    break;
-                }
-                let anonymous = entry.tag() == dw::DW_TAG_namespace;
-                let name = unit.name(&entry);
-                let name = name.or_else(|| anonymous.then(|| "(anonymous namespace)".into()));
-                if let Some(name) = name {
-                    open.push((depth, scopes.len()));
-                    scopes.push((offset.0, usize::MAX, name.into()));
-                }
+            let Some(entry) = met.entry.filter(|entry| entry.has_children()) else { return };
+            let anonymous = entry.tag() == dw::DW_TAG_namespace;
+            let name = unit.name(entry);
+            let name = name.or_else(|| anonymous.then(|| "(anonymous namespace)".into()));
+            if let Some(name) = name {
+                open.push((met.depth, scopes.len()));
+                scopes.push((met.id.offset, usize::MAX, name.into()));
             }
-            if entries.skip_attributes(abbreviation.attributes()).is_err() {
-                break;
-            }
-        }
+        });
         Self(scopes)
     }
 

@@ -453,6 +453,11 @@ impl Printer<'_, '_> {
         if let Some(why) = wholly_lost(&value.held) {
             return Err(why.clone());
         }
+        if record.declaration {
+            let name = self.scene.type_name(value.module, &value.ty);
+            let _ = write!(self.out, "<'{name}' is only declared in the debug information>");
+            return Ok(());
+        }
         if found.rust {
             return self.rust_record(value, found, record, depth);
         }

@@ -184,3 +184,14 @@ impl Program {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Program;
+
+    #[test]
+    fn a_program_may_be_shared_by_threads() {
+        fn shared<T: Send + Sync>() {}
+        shared::<Program>();
+    }
+}

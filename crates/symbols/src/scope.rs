@@ -202,7 +202,7 @@ impl DebugInfo {
         let Some(unit) = self.unit_at(address) else { return Vec::new() };
         let table = self.lines(&unit);
         let row = table.row_at(address).filter(|row| row.line > 0);
-        let mut line = row.and_then(|row| source_line(&table, row.file, row.line, row.column));
+        let mut line = row.and_then(|row| table.source(row));
         let function = self.function_at(address).and_then(|(_, f)| self.scope(f.entry));
         let Some(function) = function else {
             return Vec::from_iter(
@@ -229,7 +229,7 @@ impl DebugInfo {
         };
         let column = number(dw::DW_AT_call_column).unwrap_or(0);
         let line = number(dw::DW_AT_call_line).filter(|line| *line > 0)?;
-        source_line(table, number(dw::DW_AT_call_file)?, line, column)
+        table.line_of(number(dw::DW_AT_call_file)?, line, column)
     }
 
     /// The name of a variable, member or type, as declared.
@@ -239,40 +239,17 @@ impl DebugInfo {
     }
 }
 
-fn source_line(table: &LineTable, file: u32, line: u32, column: u32) -> Option<SourceLine> {
-    Some(SourceLine { file: table.file(file)?.to_string(), line, column })
-}
-
 fn functions(unit: &LoadedUnit) -> Vec<Function> {
     let mut functions = Vec::new();
-    let Ok(mut entries) = unit.unit.entries_raw(None) else { return functions };
-    let mut entry = Entry::null();
-    while !entries.is_empty() {
-        let offset = entries.next_offset();
-        let Ok(abbreviation) = entries.read_abbreviation() else { break };
-        let Some(abbreviation) = abbreviation else { continue };
-        if abbreviation.tag() != dw::DW_TAG_subprogram {
-            if entries.skip_attributes(abbreviation.attributes()).is_err() {
-                break;
+    unit.visit(
+        |tag| tag == dw::DW_TAG_subprogram,
+        |met| {
+            let ranges = met.entry.map(|entry| unit.ranges(entry)).unwrap_or_default();
+            if ranges.first().is_some_and(|range| range.0 != 0) {
+                functions.push(Function { entry: met.id, ranges });
             }
-            continue;
-        }
-        let mut again = match unit.unit.entries_raw(Some(offset)) {
-            Ok(again) => again,
-            Err(_) => break,
-        };
-        if again.read_entry(&mut entry).is_err() {
-            break;
-        }
-        let ranges = unit.ranges(&entry);
-        if ranges.first().is_some_and(|range| range.0 != 0) {
-            let entry = EntryId { unit: unit.id, offset: offset.0 };
-            functions.push(Function { entry, ranges });
-        }
-        if entries.skip_attributes(abbreviation.attributes()).is_err() {
-            break;
-        }
-    }
+        },
+    );
     functions
 }
 

@@ -269,7 +269,40 @@ impl Slot {
     }
 }
 
+/// An entry met in a pass over a unit.
+pub(crate) struct Met<'a> {
+    pub id: EntryId,
+    /// How deep it is; the unit itself is at 0.
+    pub depth: isize,
+    /// Its attributes, if they were wanted.
+    pub entry: Option<&'a Entry>,
+}
+
 impl LoadedUnit {
+    /// Visits every entry in order. Attributes are read only of `wanted` ones, which makes a pass
+    /// over everything cheap. Ends early where the unit is broken.
+    pub fn visit(&self, wanted: impl Fn(gimli::DwTag) -> bool, mut each: impl FnMut(Met<'_>)) {
+        let Ok(mut entries) = self.unit.entries_raw(None) else { return };
+        let mut entry = Entry::null();
+        while !entries.is_empty() {
+            let (offset, depth) = (entries.next_offset(), entries.next_depth());
+            let Ok(abbreviation) = entries.read_abbreviation() else { return };
+            let Some(abbreviation) = abbreviation else { continue };
+            let id = EntryId { unit: self.id, offset: offset.0 };
+            let read = wanted(abbreviation.tag());
+            if read {
+                let again = self.unit.entries_raw(Some(offset));
+                if !again.is_ok_and(|mut again| again.read_entry(&mut entry).is_ok()) {
+                    return;
+                }
+            }
+            each(Met { id, depth, entry: read.then_some(&entry) });
+            if entries.skip_attributes(abbreviation.attributes()).is_err() {
+                return;
+            }
+        }
+    }
+
     pub fn string(&self, value: Attribute) -> Option<String> {
         let reader = self.dwarf.attr_string(&self.unit, value).ok()?;
         Some(reader.to_string_lossy().ok()?.into_owned())

@@ -167,7 +167,12 @@ impl Held {
             from = 0;
         }
         if rest > 0 {
-            parts.push(Piece::lost(rest, Lost::OptimisedOut));
+            // What is lost as a whole is lost for the same reason beyond its end.
+            let why = match &pieces[..] {
+                [Piece { home: Home::Lost(why), .. }] => why.clone(),
+                _ => Lost::OptimisedOut,
+            };
+            parts.push(Piece::lost(rest, why));
         }
         match &parts[..] {
             [Piece { home: Home::Memory(address), skip: 0, bits }] if bits.is_multiple_of(8) => {

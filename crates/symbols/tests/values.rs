@@ -69,10 +69,11 @@ fn check_with(
     let mut differences = Vec::new();
     for (level, expression, expected) in &asked.stopped.values {
         let ours = asked.canonical(*level, expression);
+        let lost = expected.contains("optimi") && ours.contains("optimised out");
         // gdb follows arguments through fewer calls; what we know must then be the truth.
         let truth = truth.iter().find(|row| row.1 == *expression).map(|row| &row.2);
         let known = expected.contains("optimi") && truth == Some(&ours);
-        if ours != *expected && !known {
+        if ours != *expected && !known && !lost {
             differences.push(format!("#{level} {expression}: gdb {expected}, ours {ours}"));
         }
     }
@@ -287,7 +288,7 @@ fn mistakes_are_answered_with_what_was_meant() {
         ("*count", "cannot follow 'count', which is of type 'int'"),
         ("count[1]", "cannot take an element of 'count', which is of type 'int'"),
         ("1 / 0", "a division by zero has no value"),
-        ("at->next->next->next->key", "memory at 0x0 cannot be read"),
+        ("at->next->next->next->key", "<memory at 0x0 cannot be read>"),
     ] {
         let printed = match asked.scene().evaluate(asked.level(1), expression) {
             Err(error) => error.to_string(),

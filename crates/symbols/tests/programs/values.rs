@@ -1,4 +1,4 @@
-// Every kind of Rust value. `stop_here` is where the test looks.
+//! Every kind of Rust value. `stop_here` is where the test looks.
 #![allow(dead_code)]
 use std::hint::black_box;
 
