@@ -9,8 +9,11 @@
 //! - [`debug_files`]: where separate debug information is found;
 //! - [`symbol_table`], [`demangle`]: names without debug information;
 //! - [`module`]: one file with its debug information, in addresses of the file;
+//! - [`program`]: all modules of a program, in addresses of the program; [`code`], [`objects`] and
+//!   [`place`] add questions to it;
 //! - [`unwind`]: from registers and a stack to frames;
-//! - [`program`]: all modules of a program, in addresses of the program.
+//! - [`scene`]: a moment of one thread. Values start there: [`variables`], [`expression`],
+//!   [`members`], [`collections`], [`print`](mod@print), and the reverse, [`naming`].
 //!
 //! Debug information is input like any other: whatever is in it, nothing here panics or hangs.
 #![forbid(unsafe_code)]
