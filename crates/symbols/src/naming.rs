@@ -50,7 +50,7 @@ impl Scene<'_> {
         search.breadth_first(start);
         // Variables of the callers can own the byte too.
         if search.found.is_empty() {
-            for call in self.calls().into_iter().filter(|call| call.level != level).take(64) {
+            for call in self.each_call().filter(|call| call.level != level).take(64) {
                 let Some(function) = call.function else { continue };
                 for object in self.stack_objects(call.level) {
                     if object.range.contains(address)

@@ -133,7 +133,10 @@ impl<'a> Scene<'a> {
         };
         let mut at = 0;
         for piece in pieces {
-            let source = self.home_bytes(&piece.home, piece.skip + piece.bits)?;
+            // In memory this leaves less than a byte to skip, whatever the file claims.
+            let piece = piece.part(0, piece.bits);
+            let needed = piece.skip.saturating_add(piece.bits);
+            let source = self.home_bytes(&piece.home, needed)?;
             copy_bits(&source, piece.skip, &mut bytes, at, piece.bits);
             at += piece.bits;
         }

@@ -111,7 +111,7 @@ impl Piece {
     }
 
     /// Part of these bits.
-    fn part(&self, from: u64, bits: u64) -> Self {
+    pub(crate) fn part(&self, from: u64, bits: u64) -> Self {
         let skip = self.skip.saturating_add(from);
         match &self.home {
             // Whole bytes are better counted in the address.

@@ -2,7 +2,7 @@
 
 use crate::address::FileAddress;
 use crate::demangle::names;
-use crate::module::SourceLine;
+use crate::module::{SourceFrame, SourceLine};
 use crate::scene::{Level, Scene};
 use crate::scope::{Scope, ScopeKind};
 use crate::suggest::near;
@@ -11,6 +11,7 @@ use crate::units::EntryId;
 use crate::unwind::FoundBy;
 use crate::value::{Held, Value};
 use base::Address;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A variable that can be seen from a call.
@@ -46,19 +47,25 @@ impl<'a> Scene<'a> {
     /// The active calls, inlined ones too.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
-        let mut calls = Vec::new();
-        for (index, frame) in self.stack.frames.iter().enumerate() {
-            let place = self.program.symbolise(frame.code());
-            let count = place.frames.len().max(1);
-            let mut sources = place.frames.into_iter();
-            for inlined in 0..count {
-                let source = sources.next();
-                let level = Level { frame: index, inlined };
+        self.each_call().collect()
+    }
+
+    /// The same, found one by one. Runaway recursion makes a hundred thousand frames at a few
+    /// addresses, so what is known of an address is kept.
+    pub fn each_call(&self) -> impl Iterator<Item = Call> + use<'a> {
+        let program = self.program;
+        let mut known: HashMap<Address, Vec<SourceFrame>> = HashMap::new();
+        self.stack.frames.iter().enumerate().flat_map(move |(index, frame)| {
+            let code = frame.code();
+            let sources = known.entry(code).or_insert_with(|| program.symbolise(code).frames);
+            let calls = (0..sources.len().max(1)).map(|inlined| {
+                let source = sources.get(inlined).cloned();
                 let (function, line) = source.map_or((None, None), |s| (s.function, s.line));
-                calls.push(Call { level, pc: frame.pc, function, line, found_by: frame.found_by });
-            }
-        }
-        calls
+                let level = Level { frame: index, inlined };
+                Call { level, pc: frame.pc, function, line, found_by: frame.found_by }
+            });
+            calls.collect::<Vec<_>>()
+        })
     }
 
     /// The parameters and variables of a call, those of inner blocks first.
@@ -142,8 +149,7 @@ impl<'a> Scene<'a> {
     fn local_of_function(&self, name: &str) -> Option<Value> {
         let (function, local) = name.rsplit_once("::")?;
         let call = self
-            .calls()
-            .into_iter()
+            .each_call()
             .find(|call| call.function.as_deref().is_some_and(|active| names(function, active)))?;
         let found = self.locals(call.level).into_iter().find(|found| found.name == local)?;
         Some(self.value_of(&found))
