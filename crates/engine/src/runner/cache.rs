@@ -14,7 +14,7 @@ use super::translate::lower::{
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
-use crate::runner::cpu::reg::{RCX, RDX};
+use crate::runner::cpu::reg::{RAX, RCX, RDX};
 use events::Plan;
 use events::shape::Shape;
 use std::collections::HashMap;
@@ -104,6 +104,7 @@ pub struct Cache {
     next: u64,
     start: u64,
     shared: Shared,
+    second_used: bool,
     /// Times the whole cache was flushed.
     pub flushes: u64,
 }
@@ -131,11 +132,17 @@ impl Cache {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let (from, to) = (layout::CODE_CACHE.start, layout::CODE_CACHE.end);
         let table = layout::INDIRECT_ENTRIES as u64 * 8;
+        let second = layout::SECOND_ENTRIES as u64 * 16;
         // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
+            sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
+            // Large programs jump all over the cache: page tables are what they wait for.
+            let huge = libc::MADV_HUGEPAGE;
+            sys::syscall!(libc::SYS_madvise, from, to - from, huge);
+            sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, table, huge);
         }
         let mut cache = Self {
             fragments: Vec::new(),
@@ -145,6 +152,7 @@ impl Cache {
             next: from,
             start: from,
             shared: Shared { table_miss: 0, verify_miss: 0, preempt_indirect: 0 },
+            second_used: false,
             flushes: 0,
         };
         cache.write_shared();
@@ -170,6 +178,21 @@ impl Cache {
         emit.raw(&[0x48, 0xf7, 0xd2]); // not rdx
         emit.raw(&[0x48, 0x8d, 0x4c, 0x11, 0x01]); // lea rcx, [rcx + rdx + 1]
         emit.store_cell(target, RCX);
+        // The second table: two words an entry, so the index is doubled before it is scaled.
+        emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, second_mask)));
+        emit.lea_sum(RDX, RDX, RDX);
+        emit.store_cell(cpu::slot(SLOT_SECOND), RAX);
+        emit.load_scaled(RAX, RDX, layout::SECOND_TABLE);
+        emit.lea_sum(RCX, RCX, RAX);
+        emit.load_cell(RAX, cpu::slot(SLOT_SECOND));
+        emit.jump_if_rcx_zero(5);
+        let missing = emit.jump_hole();
+        emit.load_scaled(RDX, RDX, layout::SECOND_TABLE + 8);
+        emit.store_cell(cpu::field(offset_of!(Cpu, entry)), RDX);
+        emit.load_cell(RDX, cpu::slot(SLOT_RDX));
+        emit.load_cell(RCX, cpu::slot(SLOT_RCX));
+        emit.jump_cell(cpu::field(offset_of!(Cpu, entry)));
+        emit.fill(missing);
         restore_and_leave(&mut emit);
         let preempt_indirect = emit.here();
         emit.store_cell(target, RDX);
@@ -201,6 +224,10 @@ impl Cache {
     fn clear_table(&mut self) {
         let miss = self.shared.table_miss;
         self.table().fill(miss);
+        if self.second_used {
+            second_table().fill([0; 2]);
+            self.second_used = false;
+        }
     }
 
     /// The live translation of a guest address.
@@ -301,9 +328,15 @@ impl Cache {
         if fragment.explicit {
             return;
         }
-        let (entry, prefix) =
-            (fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1), fragment.start);
-        self.table()[entry] = prefix;
+        let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
+        let prefix = fragment.start;
+        let displaced = std::mem::replace(&mut self.table()[entry], prefix);
+        if displaced != prefix && displaced != self.shared.table_miss {
+            let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
+            let other = &self.fragments[index];
+            second_table()[second_index(other.pc)] = [other.pc.wrapping_neg(), other.body];
+            self.second_used = true;
+        }
     }
 
     /// Drops every translation of code in `[start, end)`. Whether there was any.
@@ -346,6 +379,10 @@ impl Cache {
         if *entry == prefix {
             *entry = miss;
         }
+        let second = &mut second_table()[second_index(pc)];
+        if second[0] == pc.wrapping_neg() {
+            *second = [0; 2];
+        }
     }
 
     /// Forgets every translation.
@@ -376,6 +413,24 @@ impl Cache {
         (self.fragments.len(), self.next - self.start)
     }
 }
+
+fn second_table() -> &'static mut [[u64; 2]] {
+    // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
+    unsafe {
+        std::slice::from_raw_parts_mut(
+            layout::SECOND_TABLE as *mut [u64; 2],
+            layout::SECOND_ENTRIES,
+        )
+    }
+}
+
+/// Neighbouring functions are at least four bytes apart.
+fn second_index(pc: u64) -> usize {
+    (pc >> 2) as usize & (layout::SECOND_ENTRIES - 1)
+}
+
+/// Slot of rax while the second table is looked at.
+const SLOT_SECOND: u8 = 5;
 
 fn write_displacement(at: u64, target: u64) {
     let distance = target.wrapping_sub(at + 4) as i32;

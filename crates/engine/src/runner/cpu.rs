@@ -61,6 +61,10 @@ pub struct Cpu {
     pub exit: u64,
     /// Ticks left until the next preemption.
     pub ticks: u64,
+    /// Bits of a pc that index the table of indirect branches.
+    pub table_mask: u64,
+    /// Bits of a pc that index the second table.
+    pub second_mask: u64,
     /// Next free byte of the event buffer.
     pub events: u64,
     /// Translated code to enter.
@@ -81,6 +85,8 @@ pub static mut CPU: Cpu = Cpu {
     target: 0,
     exit: 0,
     ticks: 0,
+    table_mask: super::layout::INDIRECT_ENTRIES as u64 - 1,
+    second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
     events: 0,
     entry: 0,
     vector_state: 0,

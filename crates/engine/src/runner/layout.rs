@@ -13,11 +13,17 @@ pub const ENGINE: Range<u64> = 0x7000_0000..0x7fff_0000;
 /// Translated code.
 pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7c00_0000;
 
-/// The table that takes 16 bits of a guest pc to the translation it probably has.
+/// The table that takes some bits of a guest pc to the translation it probably has.
 pub const INDIRECT_TABLE: u64 = 0x7300_0000;
 
-/// Number of entries of [`INDIRECT_TABLE`].
-pub const INDIRECT_ENTRIES: usize = 1 << 16;
+/// Number of entries of [`INDIRECT_TABLE`]: with eight bytes each, one huge page.
+pub const INDIRECT_ENTRIES: usize = 1 << 18;
+
+/// The table for those whose entry there another pc has taken: minus the pc, and the body.
+pub const SECOND_TABLE: u64 = 0x7380_0000;
+
+/// Number of entries of [`SECOND_TABLE`].
+pub const SECOND_ENTRIES: usize = 1 << 16;
 
 /// The runner's heap, stacks, event buffers and shadow memory.
 pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;

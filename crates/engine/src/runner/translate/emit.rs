@@ -208,10 +208,11 @@ impl Emit {
         self.imm32(value);
     }
 
-    /// `movzx r32, r16`: the low 16 bits of a register. Leaves flags alone.
-    pub fn zero_extend_16(&mut self, to: u8, from: u8) {
-        self.rex_if_needed(false, to, from);
-        self.raw(&[0x0f, 0xb7, 0xc0 | (to & 7) << 3 | from & 7]);
+    /// `pext to, from, [cell]`: the bits that a mask in memory selects. Leaves flags alone.
+    pub fn select_bits(&mut self, to: u8, from: u8, cell: u64) {
+        debug_assert!(to < 8);
+        self.raw(&[0xc4, 0xe2, 0x82 | (!from & 15) << 3, 0xf5, 0x05 | to << 3]);
+        self.rel32(cell, 0);
     }
 
     /// `movzx r32, byte [base + displacement32]`.
@@ -228,6 +229,19 @@ impl Emit {
         }
         self.raw(&[0xff, 0x24, 0xc5 | (index & 7) << 3]);
         self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    }
+
+    /// `mov register, [index * 8 + table]`, both registers below r8 and a table below 2 GiB.
+    pub fn load_scaled(&mut self, register: u8, index: u8, table: u64) {
+        debug_assert!(register < 8 && index < 8 && index != RSP);
+        self.raw(&[0x48, 0x8b, 0x04 | register << 3, 0xc5 | index << 3]);
+        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    }
+
+    /// `jmp [cell]`.
+    pub fn jump_cell(&mut self, cell: u64) {
+        self.raw(&[0xff, 0x25]);
+        self.rel32(cell, 0);
     }
 
     /// `cmp [cell], register` (64 bits).
@@ -363,11 +377,13 @@ mod tests {
                 "push qword ptr [74000006h]",
             ),
             (disassemble(|e| e.push_imm32(-2)), "push 0FFFFFFFFFFFFFFFEh"),
-            (disassemble(|e| e.zero_extend_16(1, 1)), "movzx ecx, cx"),
-            (disassemble(|e| e.zero_extend_16(9, 10)), "movzx r9d, r10w"),
+            (disassemble(|e| e.select_bits(2, 1, CELL)), "pext rdx, rcx, [73000010h]"),
+            (disassemble(|e| e.select_bits(1, 9, CELL)), "pext rcx, r9, [73000010h]"),
             (disassemble(|e| e.load_byte(1, 9, 0x1000)), "movzx ecx, byte ptr [r9+1000h]"),
             (disassemble(|e| e.jump_through_table(CELL, 1)), "jmp qword ptr [rcx*8+73000010h]"),
             (disassemble(|e| e.jump_through_table(CELL, 9)), "jmp qword ptr [r9*8+73000010h]"),
+            (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
+            (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),
             (disassemble(|e| e.compare_cell(CELL, 1)), "cmp [73000010h], rcx"),
             (disassemble(|e| e.compare_cell_imm32(CELL, 9)), "cmp qword ptr [73000010h], 9"),
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),

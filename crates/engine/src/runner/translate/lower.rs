@@ -44,6 +44,7 @@ pub struct Shared {
     /// The table had no entry: the target is in rcx.
     pub table_miss: u64,
     /// The table's entry was another pc's: rcx holds the target less that pc, rdx minus that pc.
+    /// Looks in the second table.
     pub verify_miss: u64,
     /// As [`Self::table_miss`], when the ticks have run out.
     pub preempt_indirect: u64,
@@ -623,7 +624,7 @@ impl Lower<'_> {
             let _ = self.emit.jump(self.shared.preempt_indirect);
             self.emit.copy(RCX, RDX);
         }
-        self.emit.zero_extend_16(RDX, RCX);
+        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
         self.emit.jump_through_table(layout::INDIRECT_TABLE, RDX);
     }
 }
