@@ -199,13 +199,17 @@ fn save_vector_state(context: &Context, thread: &mut Thread) {
 /// A signal that the instruction under way raised.
 fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     let pc = context.registers[RIP];
+    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
+    if stepping {
+        // Out of the cache by the last step: the dispatcher is about to look anyway.
+        context.registers[FLAGS] &= !TRAP_FLAG;
+        if cache::contains(pc) && thread.attention != 0 {
+            leave_or_step(context, thread);
+        }
+        return;
+    }
     if !cache::contains(pc) {
         fault_of_ours(&info, context);
-    }
-    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
-    if stepping && thread.attention != 0 {
-        leave_or_step(context, thread);
-        return;
     }
     if layout::EVENT_BUFFERS.contains(&info.address()) && info.number() == libc::SIGSEGV {
         let fragment = engine::cache().locate(pc).map(|located| located.fragment);

@@ -245,6 +245,10 @@ impl Lower<'_> {
         if let Some(observer) = &mut self.observer {
             let guest = &self.superblock.guests[self.index as usize];
             observer.before(&mut self.emit, guest, self.index);
+            // Nothing that the guest can see has changed: a boundary again. PUSHF above all must
+            // not be reached by single steps, or it would show the trap flag.
+            self.spills = self.reserved();
+            self.note(true);
         }
     }
 
