@@ -108,7 +108,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Analysis, E
     let options = request.options;
     let occurrences = Occurrences::new(&graph, &options);
     let rules = rules::correlations(&tree, &graph, &occurrences, &options, progress);
-    let violations = violations::violations(&tree, &graph, &occurrences, &rules);
+    let violations = violations::violations(&tree, &graph, &occurrences, &rules, &options);
     Ok(Analysis { tree, graph, occurrences, rules, violations, options })
 }
 

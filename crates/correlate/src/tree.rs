@@ -4,8 +4,8 @@
 //! 2. *Declarations*: structs, typedefs, globals, return types.
 //! 3. *Accesses*: what each function reads and writes, with all types known.
 //!
-//! Files are parsed twice rather than kept as trees: a tree takes some twenty times the memory of
-//! its text, and parsing is cheap.
+//! Files are parsed twice rather than kept as trees, which take some twenty times the memory of the
+//! text. The first time costs little: bodies of functions are blanked before.
 
 use crate::access::{Function, Resolution};
 use crate::collect::Walker;
@@ -14,7 +14,7 @@ use crate::library::Library;
 use crate::macros::{self, MacroBody, Macros};
 use crate::names::Names;
 use crate::parse::parse;
-use crate::prepare::{Define, Prepared, Rewrites, Suppression, prepare};
+use crate::prepare::{Define, Prepared, Rewrites, Suppression, blank_bodies, prepare};
 use crate::sources::{self, Language, Skipped, SourceFile, Sources};
 use crate::types::{FileFacts, FileId, Types, View};
 use rayon::prelude::*;
@@ -189,7 +189,8 @@ impl Reader<'_> {
         progress: &dyn Progress,
     ) -> Vec<(Declarations, Option<Skipped>)> {
         let declarations = |file: &SourceFile| {
-            let Some((text, language)) = self.text(file) else { return Default::default() };
+            let Some((mut text, language)) = self.text(file) else { return Default::default() };
+            blank_bodies(&mut text);
             match parse(&text, language) {
                 Some(tree) => (declare(tree.root_node(), &text, names), None),
                 None => {

@@ -1,13 +1,16 @@
 //! **Inconsistent updates**: functions that write `x` of a rule `write(x) => any(y)` and leave `y`
 //! alone, although nobody around them takes care of it.
+//!
+//! "Around" are two levels of callees and of callers. But a helper that everybody calls excuses
+//! nobody: where the functions with the same excuse access `y` themselves all the same, the excuse
+//! is void for that rule. The test is the rule itself, counted among those functions alone.
 
 use crate::access::Kind;
 use crate::graph::{FunctionId, Graph, Variable};
 use crate::names::Name;
-use crate::rules::{Occurrences, Rule, Way};
+use crate::rules::{Occurrences, Options, Rule, Way};
 use crate::tree::Tree;
-use rustc_hash::FxHashMap;
-use std::cmp::Reverse;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A function that forgot a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,29 +25,39 @@ pub struct Violation {
     pub is_update: bool,
     /// Fewest violators of any rule broken.
     pub violators: u32,
+    /// How much the rules broken weigh together; see [`violations`].
+    pub weight: f64,
     /// A constant whose write goes without the missing variable elsewhere, too, and how often.
     pub exception: Option<(Name, u32)>,
 }
 
 /// Finds and ranks the violations of `rules`.
+///
+/// One function may break many rules about the same variable; they are one finding, which weighs
+/// the more, the more supporters these rules have, the fewer functions break them, and the larger
+/// their share among all rules about that variable: who sets five of six fields forgot one, who
+/// sets one of six meant just that one.
 pub fn violations(
     tree: &Tree,
     graph: &Graph,
     occurrences: &Occurrences,
     rules: &[Rule],
+    options: &Options,
 ) -> Vec<Violation> {
-    let strict: FxHashMap<(Variable, Variable), ()> = rules
+    let strict: FxHashSet<(Variable, Variable)> = rules
         .iter()
         .filter(|rule| rule.is_simple(Way::Write, Way::Write))
-        .map(|rule| ((rule.left[0].1, rule.right.1), ()))
+        .map(|rule| (rule.left[0].1, rule.right.1))
         .collect();
+    let mut companions: FxHashMap<Variable, u32> = FxHashMap::default();
     let mut found: FxHashMap<(FunctionId, Variable), Violation> = FxHashMap::default();
     for (index, rule) in rules.iter().enumerate() {
         if !rule.is_simple(Way::Write, Way::Any) {
             continue;
         }
         let (x, y) = (rule.left[0].1, rule.right.1);
-        let search = Search { tree, graph, occurrences, x, y };
+        *companions.entry(y).or_default() += 1;
+        let search = Search::new(tree, graph, occurrences, (x, y), options);
         let guilty = search.violators();
         let violators = guilty.len() as u32;
         for (function, line) in guilty {
@@ -54,35 +67,38 @@ pub fn violations(
                 broken: Vec::new(),
                 is_update: false,
                 violators,
+                weight: 0.0,
                 exception: None,
             });
             violation.broken.push((index, line));
-            violation.is_update |= strict.contains_key(&(x, y));
+            violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
+            violation.weight +=
+                f64::from(rule.support) * rule.confidence() / f64::from(violators.max(1));
             if violation.exception.is_none() {
                 violation.exception = search.exception(function);
             }
         }
     }
     let mut found: Vec<_> = found.into_values().collect();
-    found.sort_by_key(|it| rank_key(it, rules));
+    for violation in &mut found {
+        let share = violation.broken.len() as f64 / f64::from(companions[&violation.missing]);
+        violation.weight *= share;
+    }
+    found.sort_by(|left, right| {
+        let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
+        let place = |it: &Violation| (it.function, it.missing);
+        let by_weight = right.weight.total_cmp(&left.weight);
+        class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
+    });
     found
 }
 
-/// Order of reports: no known exception, `write => write` first, few violators, many rules broken,
-/// then the rank of the rule.
-fn rank_key(it: &Violation, rules: &[Rule]) -> impl Ord + use<> {
-    let best = it.broken.first().map_or(usize::MAX, |(rule, _)| *rule);
-    let support: u32 = it.broken.iter().map(|(rule, _)| rules[*rule].support).sum();
-    (
-        it.exception.is_some(),
-        !it.is_update,
-        it.violators,
-        Reverse(support),
-        best,
-        it.function,
-        it.missing,
-    )
+/// Where an access to the missing variable may be instead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Excuse {
+    Callees,
+    Callers,
 }
 
 struct Search<'a> {
@@ -91,41 +107,76 @@ struct Search<'a> {
     occurrences: &'a Occurrences,
     x: Variable,
     y: Variable,
+    /// Excuses that count for this rule.
+    excuses: Vec<Excuse>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(
+        tree: &'a Tree,
+        graph: &'a Graph,
+        occurrences: &'a Occurrences,
+        (x, y): (Variable, Variable),
+        options: &Options,
+    ) -> Self {
+        let mut search = Self { tree, graph, occurrences, x, y, excuses: Vec::new() };
+        let counts = |excuse: &Excuse| !search.is_void(*excuse, options);
+        search.excuses = [Excuse::Callees, Excuse::Callers].into_iter().filter(counts).collect();
+        search
+    }
+
+    /// Whether the functions with an excuse obey the rule by their own accesses all the same.
+    fn is_void(&self, excuse: Excuse, options: &Options) -> bool {
+        let (mut obey, mut all) = (0, 0);
+        for function in self.occurrences.of(self.x) {
+            if self.own_write(*function).is_some() && self.has(*function, excuse) {
+                all += 1;
+                obey += u32::from(self.graph.accesses_directly(*function, self.y));
+            }
+        }
+        obey >= options.min_direct_support
+            && f64::from(obey) >= options.min_confidence * f64::from(all)
+    }
+
+    fn has(&self, function: FunctionId, excuse: Excuse) -> bool {
+        let direct = |it: &FunctionId| self.graph.accesses_directly(*it, self.y);
+        match excuse {
+            // An access set holds one level of callees, so that of a callee reaches the second.
+            Excuse::Callees => self.graph.callees[function as usize]
+                .iter()
+                .any(|it| *it != function && !self.graph.entries(*it, self.y).is_empty()),
+            Excuse::Callers => {
+                let callers = &self.graph.callers[function as usize];
+                callers.iter().any(direct)
+                    || callers.iter().any(|it| self.graph.callers[*it as usize].iter().any(direct))
+            }
+        }
+    }
+
     /// The functions that break the rule, each with the line of its write.
     fn violators(&self) -> Vec<(FunctionId, u32)> {
         let candidates = self.occurrences.of(self.x).iter();
         candidates
-            .filter_map(|function| Some((*function, self.forgets(*function)?)))
+            .filter(|function| !self.graph.accesses_directly(**function, self.y))
+            .filter_map(|function| Some((*function, self.own_write(*function)?)))
             .filter(|(function, _)| !self.is_excused(*function))
             .collect()
     }
 
-    /// The line of a write to `x` in a function that never touches `y`.
-    fn forgets(&self, function: FunctionId) -> Option<u32> {
-        let is_direct_write = |it: &&crate::graph::Entry| it.via == 0 && it.kind.meets(Kind::WRITE);
-        let write = self.graph.entries(function, self.x).iter().find(is_direct_write)?;
-        self.graph.entries(function, self.y).is_empty().then_some(write.line)
+    /// The line of the function's own first write to `x`.
+    fn own_write(&self, function: FunctionId) -> Option<u32> {
+        let entries = self.graph.entries(function, self.x).iter();
+        let mut writes = entries.filter(|it| it.via == 0 && it.kind.meets(Kind::WRITE));
+        writes.next().map(|write| write.line)
     }
 
     fn is_excused(&self, function: FunctionId) -> bool {
         let facts = &self.tree.functions[function as usize];
-        if facts.is_macro
+        facts.is_macro
             || self.graph.touches_whole(facts, self.y)
             || self.graph.touches_whole(facts, self.x)
             || self.writes_are_dead(function)
-        {
-            return true;
-        }
-        // The access sets already hold one level of callees: those of a callee reach the second.
-        let touches = |it: &FunctionId| !self.graph.entries(*it, self.y).is_empty();
-        let direct = |it: &FunctionId| self.graph.accesses_directly(*it, self.y);
-        let callers = &self.graph.callers[function as usize];
-        self.graph.callees[function as usize].iter().any(touches)
-            || callers.iter().any(direct)
-            || callers.iter().any(|it| self.graph.callers[*it as usize].iter().any(direct))
+            || self.excuses.iter().any(|excuse| self.has(function, *excuse))
     }
 
     /// The writes of a function to `x`.

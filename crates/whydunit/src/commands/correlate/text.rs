@@ -7,6 +7,7 @@ use correlate::Analysis;
 use correlate::access::{Kind, Owner};
 use correlate::explain::{Site, sites};
 use correlate::rules::{Rule, Way};
+use correlate::types::Type;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -190,7 +191,7 @@ impl Files<'_> {
     }
 }
 
-/// Every access of every function, one JSON object a line.
+/// Every access of every function, one JSON object a line, and the structs it sets as a whole.
 pub fn accesses(analysis: &Analysis) -> String {
     let mut out = String::new();
     let tree = &analysis.tree;
@@ -214,6 +215,15 @@ pub fn accesses(analysis: &Analysis) -> String {
                 "address": access.kind.meets(Kind::ADDRESS),
                 "guess": access.is_guess,
             });
+            let _ = writeln!(out, "{line}");
+        }
+        for whole in &function.wholes {
+            let owner = match whole {
+                Type::Struct(it) => tree.names.text(tree.types.structure(*it).name),
+                Type::Opaque(it) => tree.names.text(*it),
+                Type::Unknown | Type::Scalar => continue,
+            };
+            let line = json!({"file": path, "function": name, "whole": owner});
             let _ = writeln!(out, "{line}");
         }
     }
