@@ -246,11 +246,23 @@ impl Walker<'_> {
     }
 
     fn field_expression(&mut self, node: Node, mode: Mode) -> Type {
-        let (Some(argument), Some(field)) =
-            (node.child_by_field_name("argument"), node.child_by_field_name("field"))
-        else {
-            return Type::Unknown;
-        };
+        let Some((of, argument, field)) = self.base_of(node, mode) else { return Type::Unknown };
+        let root = self.local_root(argument);
+        if let Some(local) = root
+            && mode != Mode::Write
+        {
+            self.locals[local].is_used = true;
+        }
+        // A field of a struct that the tree only names may be declared nowhere in it.
+        let name = self.names.intern(text(field, self.source));
+        let base = hash_of(&self.source[argument.byte_range()]) as u32 | 1;
+        self.field(of, name, mode, field, (base, root))
+    }
+
+    /// Follows the base of a field expression: its type, its node and the node of the field.
+    fn base_of<'t>(&mut self, node: Node<'t>, mode: Mode) -> Option<(Type, Node<'t>, Node<'t>)> {
+        let argument = node.child_by_field_name("argument")?;
+        let field = node.child_by_field_name("field")?;
         let arrow =
             node.child_by_field_name("operator").is_some_and(|it| text(it, self.source) == "->");
         let base_mode = match mode {
@@ -258,32 +270,22 @@ impl Walker<'_> {
             _ if arrow => Mode::Read,
             _ => Mode::Part,
         };
-        let of = self.expression(argument, base_mode);
-        let root = self.local_root(argument);
-        if let Some(local) = root
-            && mode != Mode::Write
-        {
-            self.locals[local].is_used = true;
-        }
-        let Some(name) = self.names.find(text(field, self.source)) else {
-            self.count_dropped(mode);
-            return Type::Unknown;
-        };
-        let base = hash_of(&self.source[argument.byte_range()]) as u32 | 1;
-        self.field(of, name, mode, field, (base, root))
+        Some((self.expression(argument, base_mode), argument, field))
     }
 
     /// The local struct that a chain of `.` starts at.
     fn local_root(&self, node: Node) -> Option<usize> {
-        match node.kind() {
-            "identifier" => {
-                let name = self.names.find(text(node, self.source))?;
-                self.visible.get(&name).copied().filter(|local| self.locals[*local].by_value)
+        let mut at = node;
+        loop {
+            at = match at.kind() {
+                "field_expression" => at.child_by_field_name("argument")?,
+                "parenthesized_expression" => at.named_child(0)?,
+                "identifier" => break,
+                _ => return None,
             }
-            "field_expression" => self.local_root(node.child_by_field_name("argument")?),
-            "parenthesized_expression" => self.local_root(node.named_child(0)?),
-            _ => None,
         }
+        let name = self.names.find(text(at, self.source))?;
+        self.visible.get(&name).copied().filter(|local| self.locals[*local].by_value)
     }
 
     /// Attributes an access to the field `name` of a base of type `of`.
@@ -513,21 +515,22 @@ impl Walker<'_> {
     /// A call through a pointer or of a method.
     fn indirect_call(&mut self, function: Node, arguments: &[Node]) -> Type {
         if function.kind() == "field_expression"
-            && let (Some(object), Some(method)) =
-                (function.child_by_field_name("argument"), function.child_by_field_name("field"))
+            && let Some((of, object, member)) = self.base_of(function, Mode::Read)
         {
-            let of = self.type_only(object);
-            let name = self.names.intern(text(method, self.source));
-            if method.kind() == "field_identifier"
-                && self.view.field(of, name).is_none()
-                && let Type::Struct(id) = of
-            {
-                let class = self.view.struct_name(id);
-                self.expression(object, Mode::Part);
-                self.add_call(name, Some(class), function, Mode::Read);
-                self.arguments("", arguments);
-                return self.view.returned(name, &mut |_, _| Type::Unknown, 0);
-            }
+            let name = self.names.intern(text(member, self.source));
+            let result = match of {
+                // No field of that name: a method.
+                Type::Struct(id) if self.view.field(of, name).is_none() => {
+                    self.add_call(name, Some(self.view.struct_name(id)), function, Mode::Read);
+                    self.view.returned(name, &mut |_, _| Type::Unknown, 0)
+                }
+                _ => {
+                    let base = hash_of(&self.source[object.byte_range()]) as u32 | 1;
+                    self.field(of, name, Mode::Read, member, (base, None))
+                }
+            };
+            self.arguments("", arguments);
+            return result;
         }
         if function.kind() == "qualified_identifier"
             && let Some(name) = function.child_by_field_name("name")
@@ -540,10 +543,6 @@ impl Walker<'_> {
         let of = self.expression(function, Mode::Read);
         self.arguments("", arguments);
         of
-    }
-
-    fn type_only(&mut self, node: Node) -> Type {
-        self.expression(node, Mode::Silent)
     }
 }
 

@@ -209,22 +209,30 @@ fn returns(source: &str, parameters: &[Name], names: &Names) -> Option<Returns> 
     expression_type(expression, source.as_bytes(), parameters, names)
 }
 
+/// The operand that decides the type: inside parentheses and `&`, last of a list.
+fn innermost(mut node: Node) -> Option<Node> {
+    loop {
+        node = match node.kind() {
+            "parenthesized_expression" | "pointer_expression" => {
+                node.child_by_field_name("argument").or_else(|| node.named_child(0))?
+            }
+            "comma_expression" | "conditional_expression" => {
+                node.named_child(node.named_child_count().checked_sub(1)?)?
+            }
+            _ => return Some(node),
+        }
+    }
+}
+
 fn expression_type(
     node: Node,
     source: &[u8],
     parameters: &[Name],
     names: &Names,
 ) -> Option<Returns> {
+    let node = innermost(node)?;
     let position = |name: Name| parameters.iter().position(|parameter| *parameter == name);
     match node.kind() {
-        "parenthesized_expression" | "pointer_expression" => {
-            let inner = node.child_by_field_name("argument").or_else(|| node.named_child(0))?;
-            expression_type(inner, source, parameters, names)
-        }
-        "comma_expression" | "conditional_expression" => {
-            let inner = node.named_child(node.named_child_count().checked_sub(1)?)?;
-            expression_type(inner, source, parameters, names)
-        }
         "cast_expression" => {
             match type_name(node.child_by_field_name("type")?, source, names, None) {
                 TypeName::Named(name) => Some(match position(name) {

@@ -9,8 +9,8 @@ use std::cell::RefCell;
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 /// Parser callbacks allowed for each KiB of text. Ordinary code takes about one for each 100
-/// operations, some ten a KiB; the bound is far above any file that is worth reading.
-const CALLBACKS_PER_KIB: usize = 400;
+/// operations, some ten a KiB. Each can cost more the more errors there are, so the bound is tight.
+const CALLBACKS_PER_KIB: usize = 60;
 
 thread_local! {
     static PARSERS: RefCell<[Option<Parser>; 2]> = const { RefCell::new([None, None]) };
@@ -20,7 +20,7 @@ thread_local! {
 pub fn parse(text: &[u8], language: Language) -> Option<Tree> {
     PARSERS.with_borrow_mut(|parsers| {
         let parser = parsers[language as usize].get_or_insert_with(|| new_parser(language));
-        let mut left = (text.len() / 1024 + 64) * CALLBACKS_PER_KIB;
+        let mut left = (text.len() / 1024 + 16) * CALLBACKS_PER_KIB;
         let mut bound = |_: &tree_sitter::ParseState| {
             left = left.saturating_sub(1);
             left == 0

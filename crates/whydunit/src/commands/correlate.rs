@@ -36,7 +36,7 @@ pub struct Correlate {
     #[command(flatten)]
     accepted: Accepted,
     /// Pass over files larger than this many MiB
-    #[arg(long, value_name = "MIB", default_value_t = 16)]
+    #[arg(long, value_name = "MIB", default_value_t = 32)]
     max_file_size: u64,
 }
 
