@@ -8,7 +8,7 @@
 //!
 //! Rules here relate at most three variables, so generators longer than the left side of a rule are
 //! never needed. That bound is what keeps the number of sets in hand: functions of a few hundred
-//! fields that exist in a dozen variants have more closed sets than there are atoms.
+//! fields that exist in a dozen variants can have exponentially many closed sets.
 
 use rustc_hash::FxHashMap;
 

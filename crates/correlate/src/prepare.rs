@@ -73,7 +73,7 @@ pub fn prepare(text: &[u8], language: Language, rewrites: &Rewrites) -> Prepared
 }
 
 /// Blanks the bodies of functions and the values of initialisers in prepared text. They declare
-/// nothing that another function could see, and they are nine tenths of what there is to parse.
+/// nothing that another function could see, and they are most of what there is to parse.
 pub fn blank_bodies(text: &mut [u8]) {
     let (mut at, mut before) = (0, b' ');
     while let Some(&byte) = text.get(at) {

@@ -4,8 +4,8 @@
 //! 2. *Declarations*: structs, typedefs, globals, return types.
 //! 3. *Accesses*: what each function reads and writes, with all types known.
 //!
-//! Files are parsed twice rather than kept as trees, which take some twenty times the memory of the
-//! text. The first time costs little: bodies of functions are blanked before.
+//! Files are parsed twice rather than kept as trees, which take many times the memory of the text.
+//! The first time costs little: bodies of functions are blanked before.
 
 use crate::access::{Function, Resolution};
 use crate::collect::Walker;
