@@ -99,7 +99,10 @@ fn explain_shows_both_lines_side_by_side() {
     let rule = "write(net_stats::rx_bytes) => write(net_stats::rx_packets)";
     let output = run(&program("rx_bytes.c"), &["--explain", rule]);
     let shown = text(&output);
-    assert!(shown.contains("s->rx_bytes += f->len;") && shown.contains("s->rx_packets++;"), "{shown}");
+    assert!(
+        shown.contains("s->rx_bytes += f->len;") && shown.contains("s->rx_packets++;"),
+        "{shown}"
+    );
     let violators = shown.split("Violators").nth(1).expect("a list of violators");
     assert!(violators.contains("jumbo_rx") && violators.contains("| —"), "{violators}");
 }
