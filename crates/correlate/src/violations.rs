@@ -34,9 +34,10 @@ pub struct Violation {
 /// Finds and ranks the violations of `rules`.
 ///
 /// One function may break many rules about the same variable; they are one finding, which weighs
-/// the more, the more supporters these rules have, the fewer functions break them, and the larger
-/// their share among all rules about that variable: who sets five of six fields forgot one, who
-/// sets one of six meant just that one.
+/// the more, the more direct supporters these rules have, the fewer functions break them, and the
+/// larger their share among all rules about that variable: who sets five of six fields forgot one,
+/// who sets one of six meant just that one. For the same reason a function that leaves out several
+/// variables shares its weight among them.
 pub fn violations(
     tree: &Tree,
     graph: &Graph,
@@ -74,16 +75,20 @@ pub fn violations(
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
             violation.weight +=
-                f64::from(rule.support) * rule.confidence() / f64::from(violators.max(1));
+                f64::from(rule.direct) * rule.confidence() / f64::from(violators.max(1));
             if violation.exception.is_none() {
                 violation.exception = search.exception(function);
             }
         }
     }
     let mut found: Vec<_> = found.into_values().collect();
+    let mut forgotten: FxHashMap<FunctionId, u32> = FxHashMap::default();
+    for violation in &found {
+        *forgotten.entry(violation.function).or_default() += 1;
+    }
     for violation in &mut found {
         let share = violation.broken.len() as f64 / f64::from(companions[&violation.missing]);
-        violation.weight *= share;
+        violation.weight *= share / f64::from(forgotten[&violation.function]);
     }
     found.sort_by(|left, right| {
         let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
