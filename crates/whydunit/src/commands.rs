@@ -1,5 +1,6 @@
 //! The subcommands: one file each, and the list of them.
 
+mod correlate;
 mod count;
 mod demo;
 mod linearize;
@@ -11,6 +12,8 @@ use clap::Subcommand;
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Find which variables of a source tree belong together, and updates that forgot one
+    Correlate(Box<correlate::Correlate>),
     /// Show the main job on a small built-in program
     Demo(demo::Demo),
     /// Count what a program executes
@@ -28,6 +31,7 @@ impl Command {
     /// Runs the chosen subcommand.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
+            Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
             Self::Run(command) => command.run(),

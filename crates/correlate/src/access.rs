@@ -1,0 +1,143 @@
+//! The accesses of one function, as the second pass finds them.
+
+use crate::names::Name;
+use crate::types::{FileId, StructId, Type};
+use std::ops::{BitOr, BitOrAssign};
+
+/// How a variable is accessed: a set of ways.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Kind(u8);
+
+impl Kind {
+    /// None at all.
+    pub const NONE: Self = Self(0);
+    /// Its value is used.
+    pub const READ: Self = Self(1);
+    /// It gets a value.
+    pub const WRITE: Self = Self(2);
+    /// Its address is taken; what happens through it is not known.
+    pub const ADDRESS: Self = Self(4);
+
+    /// Whether any way of `other` is among these.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// The bits, for compact storage.
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+}
+
+impl BitOr for Kind {
+    type Output = Self;
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Kind {
+    fn bitor_assign(&mut self, other: Self) {
+        self.0 |= other.0;
+    }
+}
+
+/// What a variable belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// A field of a struct of the tree.
+    Struct(StructId),
+    /// A field of a struct known by name.
+    Opaque(Name),
+    /// A global variable.
+    Global,
+    /// A global variable that only this file sees.
+    Static(FileId),
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// What the variable belongs to.
+    pub owner: Owner,
+    /// Its name there.
+    pub field: Name,
+    /// How it is accessed.
+    pub kind: Kind,
+    /// Line.
+    pub line: u32,
+    /// Number of the statement in the function.
+    pub statement: u32,
+    /// Hash of the expression that names the object, 0 for a global.
+    pub base: u32,
+    /// The constant that is written, if it is one.
+    pub value: Option<Name>,
+    /// Whether the object is a local that is written and never read: its state cannot matter.
+    pub is_dead: bool,
+    /// Whether the owner was guessed from the name of the field.
+    pub is_guess: bool,
+}
+
+/// One call.
+#[derive(Clone, Copy, Debug)]
+pub struct Call {
+    /// Name of the function or macro.
+    pub name: Name,
+    /// Class of the object that a method is called on.
+    pub class: Option<Name>,
+    /// Line.
+    pub line: u32,
+    /// Number of the statement.
+    pub statement: u32,
+}
+
+/// All that the second pass knows of a function.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Name, without its class.
+    pub name: Name,
+    /// Class of a method.
+    pub class: Option<Name>,
+    /// File that holds it.
+    pub file: FileId,
+    /// First line.
+    pub line: u32,
+    /// Whether other files cannot call it.
+    pub is_static: bool,
+    /// Whether it is a macro body.
+    pub is_macro: bool,
+    /// Hash of its text without blanks: copies have the same.
+    pub hash: u64,
+    /// Accesses in order.
+    pub accesses: Vec<Access>,
+    /// Calls in order.
+    pub calls: Vec<Call>,
+    /// Structs that it sets, zeroes or frees as a whole.
+    pub wholes: Vec<Type>,
+}
+
+/// How accesses to fields were attributed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Resolution {
+    /// By the type of the base expression.
+    pub resolved: u64,
+    /// By the name of the field alone.
+    pub guessed: u64,
+    /// Not at all.
+    pub dropped: u64,
+}
+
+impl Resolution {
+    /// Adds the counts of another part.
+    pub fn add(&mut self, other: Self) {
+        self.resolved += other.resolved;
+        self.guessed += other.guessed;
+        self.dropped += other.dropped;
+    }
+
+    /// Share of accesses that were resolved, in percent.
+    pub fn percent(&self) -> f64 {
+        let all = self.resolved + self.guessed + self.dropped;
+        if all == 0 { 100.0 } else { 100.0 * self.resolved as f64 / all as f64 }
+    }
+}

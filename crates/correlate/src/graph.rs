@@ -1,0 +1,258 @@
+//! Links functions by their calls, and gives each its **access set**: its own accesses plus the
+//! direct accesses of its callees, one level up, placed at the line of the call.
+//!
+//! Calls are linked by name: the same file first, then the only function of that name, then the
+//! one whose folder is nearest. Calls through pointers stay unlinked.
+
+use crate::access::{Function, Kind, Owner};
+use crate::names::Name;
+use crate::sources::is_header;
+use crate::tree::Tree;
+use crate::types::{self, Type};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::path::Path;
+
+/// A variable: a global or a field of a struct, whatever the instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Variable(pub u32);
+
+/// Number of a function in [`Tree::functions`].
+pub type FunctionId = u32;
+
+/// One access in an access set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// The variable.
+    pub variable: Variable,
+    /// Statement in the function; that of the call if it is indirect.
+    pub statement: u32,
+    /// 0 if direct, else the function called, from 1.
+    pub via: u32,
+    /// Line; that of the call if it is indirect.
+    pub line: u32,
+    /// Hash of the expression that names the object.
+    pub base: u32,
+    /// How.
+    pub kind: Kind,
+}
+
+/// The linked tree.
+pub struct Graph {
+    /// Owner and name of each variable.
+    pub variables: Vec<(Owner, Name)>,
+    /// Access set of each function, by variable, then statement.
+    pub sets: Vec<Vec<Entry>>,
+    /// Functions that each function calls.
+    pub callees: Vec<Vec<FunctionId>>,
+    /// Functions that call each function.
+    pub callers: Vec<Vec<FunctionId>>,
+    /// Functions that are copies of one before: same name, same text.
+    pub is_copy: Vec<bool>,
+}
+
+/// Most accesses that one call brings up; a callee with more is a dispatcher, not a helper.
+const MOST_INDIRECT: usize = 200;
+
+impl Graph {
+    /// Links the functions of a tree.
+    pub fn new(tree: &Tree) -> Self {
+        let (variables, numbers) = number_variables(&tree.functions);
+        let index = Index::new(tree);
+        let links: Vec<Vec<Option<FunctionId>>> = tree
+            .functions
+            .par_iter()
+            .map(|from| from.calls.iter().map(|call| index.find(from, call)).collect())
+            .collect();
+        let direct: Vec<Vec<Entry>> =
+            tree.functions.par_iter().map(|it| direct_entries(it, &numbers)).collect();
+        let sets = (0..tree.functions.len())
+            .into_par_iter()
+            .map(|id| access_set(id, &tree.functions[id], &links[id], &direct))
+            .collect();
+        let callees = distinct(&links);
+        let callers = reversed(&callees);
+        Self { variables, sets, callees, callers, is_copy: copies(&tree.functions) }
+    }
+
+    /// The entries of one variable in the access set of a function.
+    pub fn entries(&self, function: FunctionId, variable: Variable) -> &[Entry] {
+        let set = &self.sets[function as usize];
+        let from = set.partition_point(|entry| entry.variable < variable);
+        let length = set[from..].partition_point(|entry| entry.variable == variable);
+        &set[from..from + length]
+    }
+
+    /// Whether a function accesses a variable itself.
+    pub fn accesses_directly(&self, function: FunctionId, variable: Variable) -> bool {
+        self.entries(function, variable).iter().any(|entry| entry.via == 0)
+    }
+
+    /// How reports name a variable.
+    pub fn shown(&self, tree: &Tree, variable: Variable) -> String {
+        let (owner, field) = self.variables[variable.0 as usize];
+        let field = tree.names.text(field);
+        match owner {
+            Owner::Struct(id) => format!("{}::{field}", types::shown(&tree.types, &tree.names, id)),
+            Owner::Opaque(name) => format!("{}::{field}", tree.names.text(name)),
+            Owner::Global => field.to_string(),
+            Owner::Static(file) => format!("{field}@{}", tree.types.path(file)),
+        }
+    }
+
+    /// Whether a variable is a field or global of this plain name.
+    pub fn is_named(&self, variable: Variable, tree: &Tree, field: &str) -> bool {
+        tree.names.text(self.variables[variable.0 as usize].1) == field
+    }
+
+    /// Whether a function sets, zeroes or frees the struct of a variable as a whole.
+    pub fn touches_whole(&self, function: &Function, variable: Variable) -> bool {
+        let of = match self.variables[variable.0 as usize].0 {
+            Owner::Struct(id) => Type::Struct(id),
+            Owner::Opaque(name) => Type::Opaque(name),
+            Owner::Global | Owner::Static(_) => return false,
+        };
+        function.wholes.contains(&of)
+    }
+}
+
+type Numbers = FxHashMap<(Owner, Name), Variable>;
+
+/// Numbers variables in order of their first access, which is the same in every run.
+fn number_variables(functions: &[Function]) -> (Vec<(Owner, Name)>, Numbers) {
+    let mut variables = Vec::new();
+    let mut numbers = Numbers::default();
+    for access in functions.iter().flat_map(|function| &function.accesses) {
+        numbers.entry((access.owner, access.field)).or_insert_with(|| {
+            variables.push((access.owner, access.field));
+            Variable(variables.len() as u32 - 1)
+        });
+    }
+    (variables, numbers)
+}
+
+fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = function
+        .accesses
+        .iter()
+        .map(|access| Entry {
+            variable: numbers[&(access.owner, access.field)],
+            statement: access.statement,
+            via: 0,
+            line: access.line,
+            base: access.base,
+            kind: access.kind,
+        })
+        .collect();
+    tidy(&mut entries);
+    entries
+}
+
+/// Sorts by variable and statement, and joins what is the same but for its kind.
+fn tidy(entries: &mut Vec<Entry>) {
+    entries.sort_by_key(|it| (it.variable, it.statement, it.via, it.base));
+    entries.dedup_by(|later, kept| {
+        let same = (later.variable, later.statement, later.via, later.base)
+            == (kept.variable, kept.statement, kept.via, kept.base);
+        if same {
+            kept.kind |= later.kind;
+        }
+        same
+    });
+    entries.shrink_to_fit();
+}
+
+fn access_set(
+    id: usize,
+    function: &Function,
+    links: &[Option<FunctionId>],
+    direct: &[Vec<Entry>],
+) -> Vec<Entry> {
+    let mut set = direct[id].clone();
+    let mut seen = FxHashSet::default();
+    for (call, callee) in function.calls.iter().zip(links) {
+        let Some(callee) = callee.filter(|callee| *callee as usize != id) else { continue };
+        // The same callee called twice in a statement brings nothing new.
+        if !seen.insert((callee, call.statement)) || direct[callee as usize].len() > MOST_INDIRECT {
+            continue;
+        }
+        let mut brought: Vec<Entry> = direct[callee as usize]
+            .iter()
+            .map(|entry| Entry {
+                statement: call.statement,
+                via: callee + 1,
+                line: call.line,
+                base: 0,
+                ..*entry
+            })
+            .collect();
+        tidy(&mut brought);
+        set.append(&mut brought);
+    }
+    tidy(&mut set);
+    set
+}
+
+fn distinct(links: &[Vec<Option<FunctionId>>]) -> Vec<Vec<FunctionId>> {
+    let distinct = |list: &Vec<Option<FunctionId>>| {
+        let mut known: Vec<_> = list.iter().flatten().copied().collect();
+        known.sort_unstable();
+        known.dedup();
+        known
+    };
+    links.par_iter().map(distinct).collect()
+}
+
+fn reversed(callees: &[Vec<FunctionId>]) -> Vec<Vec<FunctionId>> {
+    let mut callers = vec![Vec::new(); callees.len()];
+    for (from, list) in callees.iter().enumerate() {
+        for to in list.iter().filter(|to| **to as usize != from) {
+            callers[*to as usize].push(from as FunctionId);
+        }
+    }
+    callers
+}
+
+fn copies(functions: &[Function]) -> Vec<bool> {
+    let mut seen = FxHashSet::default();
+    functions.iter().map(|it| !seen.insert((it.name, it.class, it.hash))).collect()
+}
+
+/// Functions by name.
+struct Index<'a> {
+    tree: &'a Tree,
+    by_name: FxHashMap<Name, Vec<FunctionId>>,
+    is_header: Vec<bool>,
+}
+
+impl<'a> Index<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        let mut by_name: FxHashMap<Name, Vec<FunctionId>> = FxHashMap::default();
+        for (id, function) in tree.functions.iter().enumerate() {
+            by_name.entry(function.name).or_default().push(id as FunctionId);
+        }
+        let is_header = tree.paths.iter().map(|path| is_header(Path::new(path))).collect();
+        Self { tree, by_name, is_header }
+    }
+
+    fn find(&self, from: &Function, call: &crate::access::Call) -> Option<FunctionId> {
+        let candidates = self.by_name.get(&call.name)?;
+        let of = |id: &FunctionId| &self.tree.functions[*id as usize];
+        let fits = |id: &&FunctionId| call.class.is_none() || of(id).class == call.class;
+        if let Some(own) = candidates.iter().filter(fits).find(|id| of(id).file == from.file) {
+            return Some(*own);
+        }
+        let path = |file: u32| self.tree.paths[file as usize].split('/');
+        let shared = |id: &&FunctionId| {
+            path(of(id).file).zip(path(from.file)).take_while(|(a, b)| a == b).count()
+        };
+        candidates
+            .iter()
+            .filter(fits)
+            .filter(|id| !of(id).is_static || self.is_header[of(id).file as usize])
+            // `max_by_key` takes the last of equals; reversed, the first in file order.
+            .rev()
+            .max_by_key(shared)
+            .copied()
+    }
+}

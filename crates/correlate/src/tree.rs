@@ -1,0 +1,258 @@
+//! Reads a whole source tree: three parallel passes over the files.
+//!
+//! 1. *Macros*: what the preprocessor lines say, so that later passes can blank attributes.
+//! 2. *Declarations*: structs, typedefs, globals, return types.
+//! 3. *Accesses*: what each function reads and writes, with all types known.
+//!
+//! Files are parsed twice rather than kept as trees, which take many times the memory of the text.
+//! The first time costs little: bodies of functions are blanked before.
+
+use crate::access::{Function, Resolution};
+use crate::collect::Walker;
+use crate::declare::{Declarations, declare};
+use crate::library::Library;
+use crate::macros::{self, MacroBody, Macros};
+use crate::names::Names;
+use crate::parse::parse;
+use crate::prepare::{Define, Prepared, Rewrites, Suppression, blank_bodies, prepare};
+use crate::sources::{self, Language, Skipped, SourceFile, Sources};
+use crate::types::{FileFacts, FileId, Types, View};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+use std::path::PathBuf;
+
+/// A tree with every access of every function.
+pub struct Tree {
+    /// All identifiers.
+    pub names: Names,
+    /// All types.
+    pub types: Types,
+    /// All functions, in file order.
+    pub functions: Vec<Function>,
+    /// Paths as shown, by file number.
+    pub paths: Vec<String>,
+    /// Where the files are, by file number.
+    pub locations: Vec<PathBuf>,
+    /// Suppression comments by file number.
+    pub suppressions: Vec<(FileId, Suppression)>,
+    /// How fields were attributed.
+    pub resolution: Resolution,
+    /// What was passed over.
+    pub skipped: Vec<Skipped>,
+    /// Lines read, those of `--headers` not counted.
+    pub lines: u64,
+    /// Files read.
+    pub files: usize,
+}
+
+/// Where the work is, for a progress bar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// First pass.
+    Macros,
+    /// Second pass.
+    Declarations,
+    /// Third pass.
+    Accesses,
+    /// Finding correlations and violations.
+    Mining,
+}
+
+/// Told whenever work advances; called from many threads.
+pub trait Progress: Sync {
+    /// A stage begins, of so many steps.
+    fn begin(&self, stage: Stage, steps: usize);
+    /// One step is done.
+    fn step(&self);
+}
+
+/// Progress that nobody watches.
+pub struct Silent;
+
+impl Progress for Silent {
+    fn begin(&self, _: Stage, _: usize) {}
+    fn step(&self) {}
+}
+
+struct FirstLook {
+    prepared: Prepared,
+    lines: u64,
+}
+
+/// Reads the tree.
+pub fn read(sources: Sources, library: &Library, most_bytes: u64, progress: &dyn Progress) -> Tree {
+    let names = Names::default();
+    let mut skipped = sources.skipped;
+    let files = sources.files;
+    let looks = first_pass(&files, library, most_bytes, progress, &mut skipped);
+    let (facts, defines, suppressions, lines) = split_looks(&files, looks);
+    let macros = macros::learn(&defines, &library.rewrites, &names);
+    drop(defines);
+    let reader = Reader { files: &files, rewrites: &macros.rewrites, most_bytes };
+
+    progress.begin(Stage::Declarations, files.len());
+    let declarations = reader.declarations(&names, progress);
+    let (declarations, slow): (Vec<_>, Vec<_>) = declarations.into_iter().unzip();
+    skipped.extend(slow.into_iter().flatten());
+    let paths: Vec<String> = facts.iter().map(|fact| fact.path.clone()).collect();
+    let types = Types::new(facts, declarations);
+
+    progress.begin(Stage::Accesses, files.len());
+    let (functions, resolution) = reader.accesses(&names, &types, &macros, library, progress);
+    skipped.sort_by(|left, right| left.path.cmp(&right.path));
+    let locations: Vec<_> = files.into_iter().map(|file| file.path).collect();
+    Tree {
+        names,
+        types,
+        functions,
+        paths,
+        files: locations.len(),
+        locations,
+        suppressions,
+        resolution,
+        skipped,
+        lines,
+    }
+}
+
+fn first_pass(
+    files: &[SourceFile],
+    library: &Library,
+    most_bytes: u64,
+    progress: &dyn Progress,
+    skipped: &mut Vec<Skipped>,
+) -> Vec<FirstLook> {
+    progress.begin(Stage::Macros, files.len());
+    let looks: Vec<Result<FirstLook, Skipped>> = files
+        .par_iter()
+        .map(|file| {
+            let look = first_look(file, library, most_bytes);
+            progress.step();
+            look.map_err(|reason| Skipped { path: file.shown.clone(), reason })
+        })
+        .collect();
+    let empty = || FirstLook { prepared: Prepared::default(), lines: 0 };
+    let unwrap = |look: Result<FirstLook, Skipped>| {
+        look.unwrap_or_else(|reason| {
+            skipped.push(reason);
+            empty()
+        })
+    };
+    looks.into_iter().map(unwrap).collect()
+}
+
+fn first_look(file: &SourceFile, library: &Library, most: u64) -> Result<FirstLook, String> {
+    let text = sources::read(&file.path, most)?;
+    let language = sources::language(&file.path, &text);
+    let mut prepared = prepare(&text, language, &library.rewrites);
+    prepared.text = Vec::new();
+    prepared.defines.retain(macros::is_interesting);
+    let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
+    Ok(FirstLook { prepared, lines: if file.declarations_only { 0 } else { lines } })
+}
+
+type Split = (Vec<FileFacts>, Vec<Vec<Define>>, Vec<(FileId, Suppression)>, u64);
+
+fn split_looks(files: &[SourceFile], looks: Vec<FirstLook>) -> Split {
+    let (mut facts, mut defines, mut suppressions, mut lines) = (vec![], vec![], vec![], 0);
+    for (index, (file, look)) in files.iter().zip(looks).enumerate() {
+        facts.push(FileFacts {
+            path: file.shown.clone(),
+            is_header: sources::is_header(&file.path),
+            includes: look.prepared.includes,
+        });
+        defines.push(look.prepared.defines);
+        let id = index as FileId;
+        suppressions.extend(look.prepared.suppressions.into_iter().map(|it| (id, it)));
+        lines += look.lines;
+    }
+    (facts, defines, suppressions, lines)
+}
+
+struct Reader<'a> {
+    files: &'a [SourceFile],
+    rewrites: &'a Rewrites,
+    most_bytes: u64,
+}
+
+impl Reader<'_> {
+    fn text(&self, file: &SourceFile) -> Option<(Vec<u8>, Language)> {
+        // A file that the first pass could not read was reported by it.
+        let text = sources::read(&file.path, self.most_bytes).ok()?;
+        let language = sources::language(&file.path, &text);
+        Some((prepare(&text, language, self.rewrites).text, language))
+    }
+
+    fn declarations(
+        &self,
+        names: &Names,
+        progress: &dyn Progress,
+    ) -> Vec<(Declarations, Option<Skipped>)> {
+        let declarations = |file: &SourceFile| {
+            let Some((mut text, language)) = self.text(file) else { return Default::default() };
+            blank_bodies(&mut text);
+            match parse(&text, language) {
+                Some(tree) => (declare(tree.root_node(), &text, names), None),
+                None => {
+                    let reason = "parsing took too long: is it C at all?".to_string();
+                    let skipped = Skipped { path: file.shown.clone(), reason };
+                    (Declarations::default(), Some(skipped))
+                }
+            }
+        };
+        let counted = |file| {
+            let found = declarations(file);
+            progress.step();
+            found
+        };
+        self.files.par_iter().map(counted).collect()
+    }
+
+    fn accesses(
+        &self,
+        names: &Names,
+        types: &Types,
+        macros: &Macros,
+        library: &Library,
+        progress: &dyn Progress,
+    ) -> (Vec<Function>, Resolution) {
+        let mut bodies: FxHashMap<usize, Vec<&MacroBody>> = FxHashMap::default();
+        for body in &macros.bodies {
+            bodies.entry(body.file).or_default().push(body);
+        }
+        let collect = |(index, file): (usize, &SourceFile)| {
+            progress.step();
+            if file.declarations_only {
+                return (Vec::new(), Resolution::default());
+            }
+            let view = View::new(types, macros, index as FileId);
+            let mut functions = Vec::new();
+            let mut resolution = Resolution::default();
+            let mut walk = |text: &[u8], language, body: Option<&MacroBody>| {
+                let Some(tree) = parse(text, language) else { return };
+                let mut walker = Walker::new(text, names, &view, library, index as FileId);
+                match body {
+                    Some(body) => walker.macro_body(body, tree.root_node()),
+                    None => walker.scope(tree.root_node()),
+                }
+                resolution.add(walker.resolution);
+                functions.append(&mut walker.functions);
+            };
+            for body in bodies.get(&index).into_iter().flatten() {
+                walk(body.source.as_bytes(), Language::C, Some(body));
+            }
+            if let Some((text, language)) = self.text(file) {
+                walk(&text, language, None);
+            }
+            (functions, resolution)
+        };
+        let parts: Vec<_> = self.files.par_iter().enumerate().map(collect).collect();
+        let mut total = Resolution::default();
+        let mut all = Vec::with_capacity(parts.iter().map(|(part, _)| part.len()).sum());
+        for (functions, resolution) in parts {
+            total.add(resolution);
+            all.extend(functions);
+        }
+        (all, total)
+    }
+}

@@ -1,0 +1,221 @@
+//! **Inconsistent updates**: functions that write `x` of a rule `write(x) => any(y)` and leave `y`
+//! alone, although nobody around them takes care of it.
+//!
+//! "Around" are two levels of callees and of callers. But a helper that everybody calls excuses
+//! nobody: where the functions with the same excuse access `y` themselves all the same, the excuse
+//! is void for that rule. The test is the rule itself, counted among those functions alone.
+
+use crate::access::Kind;
+use crate::graph::{FunctionId, Graph, Variable};
+use crate::names::Name;
+use crate::rules::{Occurrences, Options, Rule, Way};
+use crate::tree::Tree;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// A function that forgot a variable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Violation {
+    /// The function.
+    pub function: FunctionId,
+    /// What it did not access.
+    pub missing: Variable,
+    /// What it wrote instead: the rules broken, strongest first, each with the line of the write.
+    pub broken: Vec<(usize, u32)>,
+    /// Whether a `write => write` rule is among them.
+    pub is_update: bool,
+    /// Fewest violators of any rule broken.
+    pub violators: u32,
+    /// How much the rules broken weigh together; see [`violations`].
+    pub weight: f64,
+    /// A constant whose write goes without the missing variable elsewhere, too, and how often.
+    pub exception: Option<(Name, u32)>,
+}
+
+/// Finds and ranks the violations of `rules`.
+///
+/// One function may break many rules about the same variable; they are one finding, which weighs
+/// the more, the more direct supporters these rules have, the fewer functions break them, and the
+/// larger their share among all rules about that variable: who sets five of six fields forgot one,
+/// who sets one of six meant just that one. For the same reason a function that leaves out several
+/// variables shares its weight among them.
+pub fn violations(
+    tree: &Tree,
+    graph: &Graph,
+    occurrences: &Occurrences,
+    rules: &[Rule],
+    options: &Options,
+) -> Vec<Violation> {
+    let strict: FxHashSet<(Variable, Variable)> = rules
+        .iter()
+        .filter(|rule| rule.is_simple(Way::Write, Way::Write))
+        .map(|rule| (rule.left[0].1, rule.right.1))
+        .collect();
+    let mut companions: FxHashMap<Variable, u32> = FxHashMap::default();
+    let mut found: FxHashMap<(FunctionId, Variable), Violation> = FxHashMap::default();
+    for (index, rule) in rules.iter().enumerate() {
+        if !rule.is_simple(Way::Write, Way::Any) {
+            continue;
+        }
+        let (x, y) = (rule.left[0].1, rule.right.1);
+        *companions.entry(y).or_default() += 1;
+        let search = Search::new(tree, graph, occurrences, (x, y), options);
+        let guilty = search.violators();
+        let violators = guilty.len() as u32;
+        for (function, line) in guilty {
+            let violation = found.entry((function, y)).or_insert_with(|| Violation {
+                function,
+                missing: y,
+                broken: Vec::new(),
+                is_update: false,
+                violators,
+                weight: 0.0,
+                exception: None,
+            });
+            violation.broken.push((index, line));
+            violation.is_update |= strict.contains(&(x, y));
+            violation.violators = violation.violators.min(violators);
+            violation.weight +=
+                f64::from(rule.direct) * rule.confidence() / f64::from(violators.max(1));
+            if violation.exception.is_none() {
+                violation.exception = search.exception(function);
+            }
+        }
+    }
+    let mut found: Vec<_> = found.into_values().collect();
+    let mut forgotten: FxHashMap<FunctionId, u32> = FxHashMap::default();
+    for violation in &found {
+        *forgotten.entry(violation.function).or_default() += 1;
+    }
+    for violation in &mut found {
+        let share = violation.broken.len() as f64 / f64::from(companions[&violation.missing]);
+        violation.weight *= share / f64::from(forgotten[&violation.function]);
+    }
+    found.sort_by(|left, right| {
+        let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
+        let place = |it: &Violation| (it.function, it.missing);
+        let by_weight = right.weight.total_cmp(&left.weight);
+        class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
+    });
+    found
+}
+
+/// Where an access to the missing variable may be instead.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Excuse {
+    Callees,
+    Callers,
+}
+
+struct Search<'a> {
+    tree: &'a Tree,
+    graph: &'a Graph,
+    occurrences: &'a Occurrences,
+    x: Variable,
+    y: Variable,
+    /// Excuses that count for this rule.
+    excuses: Vec<Excuse>,
+}
+
+impl<'a> Search<'a> {
+    fn new(
+        tree: &'a Tree,
+        graph: &'a Graph,
+        occurrences: &'a Occurrences,
+        (x, y): (Variable, Variable),
+        options: &Options,
+    ) -> Self {
+        let mut search = Self { tree, graph, occurrences, x, y, excuses: Vec::new() };
+        let counts = |excuse: &Excuse| !search.is_void(*excuse, options);
+        search.excuses = [Excuse::Callees, Excuse::Callers].into_iter().filter(counts).collect();
+        search
+    }
+
+    /// Whether the functions with an excuse obey the rule by their own accesses all the same.
+    fn is_void(&self, excuse: Excuse, options: &Options) -> bool {
+        let (mut obey, mut all) = (0, 0);
+        for function in self.occurrences.of(self.x) {
+            if self.own_write(*function).is_some() && self.has(*function, excuse) {
+                all += 1;
+                obey += u32::from(self.graph.accesses_directly(*function, self.y));
+            }
+        }
+        obey >= options.min_direct_support
+            && f64::from(obey) >= options.min_confidence * f64::from(all)
+    }
+
+    fn has(&self, function: FunctionId, excuse: Excuse) -> bool {
+        let direct = |it: &FunctionId| self.graph.accesses_directly(*it, self.y);
+        match excuse {
+            // An access set holds one level of callees, so that of a callee reaches the second.
+            Excuse::Callees => self.graph.callees[function as usize]
+                .iter()
+                .any(|it| *it != function && !self.graph.entries(*it, self.y).is_empty()),
+            Excuse::Callers => {
+                let callers = &self.graph.callers[function as usize];
+                callers.iter().any(direct)
+                    || callers.iter().any(|it| self.graph.callers[*it as usize].iter().any(direct))
+            }
+        }
+    }
+
+    /// The functions that break the rule, each with the line of its write.
+    fn violators(&self) -> Vec<(FunctionId, u32)> {
+        let candidates = self.occurrences.of(self.x).iter();
+        candidates
+            .filter(|function| !self.graph.accesses_directly(**function, self.y))
+            .filter_map(|function| Some((*function, self.own_write(*function)?)))
+            .filter(|(function, _)| !self.is_excused(*function))
+            .collect()
+    }
+
+    /// The line of the function's own first write to `x`.
+    fn own_write(&self, function: FunctionId) -> Option<u32> {
+        let entries = self.graph.entries(function, self.x).iter();
+        let mut writes = entries.filter(|it| it.via == 0 && it.kind.meets(Kind::WRITE));
+        writes.next().map(|write| write.line)
+    }
+
+    fn is_excused(&self, function: FunctionId) -> bool {
+        let facts = &self.tree.functions[function as usize];
+        facts.is_macro
+            || self.graph.touches_whole(facts, self.y)
+            || self.graph.touches_whole(facts, self.x)
+            || self.writes_are_dead(function)
+            || self.excuses.iter().any(|excuse| self.has(function, *excuse))
+    }
+
+    /// The writes of a function to `x`.
+    fn writes(&self, function: FunctionId) -> impl Iterator<Item = &crate::access::Access> {
+        let (owner, field) = self.graph.variables[self.x.0 as usize];
+        let accesses = self.tree.functions[function as usize].accesses.iter();
+        accesses
+            .filter(move |it| (it.owner, it.field) == (owner, field) && it.kind.meets(Kind::WRITE))
+    }
+
+    fn writes_are_dead(&self, function: FunctionId) -> bool {
+        self.writes(function).all(|write| write.is_dead)
+    }
+
+    /// The constant that the function writes to `x`, if others write it without `y`, too, and
+    /// nobody writes it with `y`: then the value itself may be the exception.
+    fn exception(&self, function: FunctionId) -> Option<(Name, u32)> {
+        let value = self.only_value(function)?;
+        let mut without = 0;
+        for other in self.occurrences.of(self.x).iter().filter(|other| **other != function) {
+            if !self.writes(*other).any(|write| write.value == Some(value)) {
+                continue;
+            }
+            if !self.graph.entries(*other, self.y).is_empty() {
+                return None;
+            }
+            without += 1;
+        }
+        (without > 0).then_some((value, without))
+    }
+
+    fn only_value(&self, function: FunctionId) -> Option<Name> {
+        let mut values = self.writes(function).map(|write| write.value);
+        let first = values.next()??;
+        values.all(|value| value == Some(first)).then_some(first)
+    }
+}

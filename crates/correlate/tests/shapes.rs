@@ -1,0 +1,100 @@
+//! Small programs in the shapes of real bugs. A comment `BUG: Type::field` marks the line where a
+//! finding is expected, `EXCEPTION VALUE: …` one whose value may explain it; nothing else may be
+//! reported.
+
+use correlate::library::Library;
+use correlate::rules::Options;
+use correlate::tree::Silent;
+use correlate::{Analysis, Request, analyse};
+use std::path::{Path, PathBuf};
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
+}
+
+/// The programs are small, so are the thresholds.
+fn analysed(path: PathBuf) -> Analysis {
+    let options = Options {
+        min_support: 5,
+        min_direct_support: 5,
+        min_confidence: 0.6,
+        ..Options::default()
+    };
+    let request = Request {
+        roots: vec![path],
+        library: Library::builtin(),
+        options,
+        max_file_size: 1 << 20,
+        ..Request::default()
+    };
+    let mut analysis = analyse(&request, &Silent).expect("a C file");
+    analysis.suppress(&[]);
+    analysis
+}
+
+fn marks(text: &str) -> Vec<String> {
+    let mark = |(index, line): (usize, &str)| {
+        let at = line.find("BUG: ").or_else(|| line.find("EXCEPTION "))?;
+        Some(format!("{} {}", index + 1, line[at..].trim_end_matches("*/").trim()))
+    };
+    text.lines().enumerate().filter_map(mark).collect()
+}
+
+fn found(analysis: &Analysis) -> Vec<String> {
+    let mut found: Vec<_> = analysis
+        .violations
+        .iter()
+        .map(|it| {
+            let word = match it.exception {
+                None => "BUG".to_string(),
+                Some((value, _)) => format!("EXCEPTION {}", analysis.tree.names.text(value)),
+            };
+            let line = it.broken.iter().map(|(_, line)| *line).min().expect("never empty");
+            (line, format!("{line} {word}: {}", analysis.graph.shown(&analysis.tree, it.missing)))
+        })
+        .collect();
+    found.sort();
+    found.into_iter().map(|(_, text)| text).collect()
+}
+
+#[test]
+fn every_marked_line_is_found_and_nothing_else() {
+    let names = [
+        "rx_bytes.c",
+        "colours.c",
+        "duplex.c",
+        "table_empty.c",
+        "db_length.cpp",
+        "excused.c",
+        "exception.c",
+    ];
+    for name in names {
+        let path = program(name);
+        let text = std::fs::read_to_string(&path).expect("the program is there");
+        let analysis = analysed(path);
+        assert!(!analysis.rules.is_empty(), "{name}: no rule at all");
+        assert_eq!(found(&analysis), marks(&text), "in {name}");
+    }
+}
+
+#[test]
+fn exceptions_are_ranked_last() {
+    let analysis = analysed(program("exception.c"));
+    let exceptions: Vec<_> = analysis.violations.iter().map(|it| it.exception.is_some()).collect();
+    assert_eq!(exceptions, [false, true, true]);
+}
+
+#[test]
+fn copies_of_a_macro_or_an_inline_function_count_once() {
+    let analysis = analysed(program("copies.c"));
+    let shown: Vec<_> = analysis.rules.iter().map(|rule| analysis.shown(rule)).collect();
+    assert!(shown.is_empty(), "{shown:?}");
+}
+
+#[test]
+fn the_rule_reads_as_in_reports() {
+    let analysis = analysed(program("rx_bytes.c"));
+    let shown: Vec<_> = analysis.rules.iter().map(|rule| analysis.shown(rule)).collect();
+    let rule = "write(net_stats::rx_bytes) => write(net_stats::rx_packets)".to_string();
+    assert!(shown.contains(&rule), "{shown:?}");
+}

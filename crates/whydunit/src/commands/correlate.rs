@@ -1,0 +1,277 @@
+//! `whydunit correlate`: which variables of a source tree belong together, and who forgot one.
+
+mod text;
+
+use crate::exit::Exit;
+use crate::render::{self, json, sarif, terminal::Paint};
+use anyhow::Context;
+use base::Finding;
+use correlate::database::Database;
+use correlate::library::Library;
+use correlate::rules::Options;
+use correlate::tree::{Progress, Silent, Stage};
+use correlate::{Analysis, Request, explain, report, suppress};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+/// Arguments of `whydunit correlate`.
+#[derive(clap::Args)]
+pub struct Correlate {
+    /// Files and folders of C or C++ source; they need not build
+    #[arg(required = true)]
+    source: Vec<PathBuf>,
+    /// Files and folders that only lend their declarations, such as system headers
+    #[arg(long, value_name = "PATH")]
+    headers: Vec<PathBuf>,
+    /// What functions outside the tree do to their arguments (docs/correlate.md)
+    #[arg(long, value_name = "FILE")]
+    summaries: Vec<PathBuf>,
+    #[command(flatten)]
+    thresholds: Thresholds,
+    #[command(flatten)]
+    output: Output,
+    #[command(flatten)]
+    accepted: Accepted,
+    /// Pass over files larger than this many MiB
+    #[arg(long, value_name = "MIB", default_value_t = 32)]
+    max_file_size: u64,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Thresholds")]
+struct Thresholds {
+    /// Functions that must obey a rule
+    #[arg(long, value_name = "N", default_value_t = Options::default().min_support)]
+    min_support: u32,
+    /// Functions that must obey it by their own accesses
+    #[arg(long, value_name = "N", default_value_t = Options::default().min_direct_support)]
+    min_direct_support: u32,
+    /// Share of the functions with the left side that must obey, from 0 to 1
+    #[arg(long, value_name = "SHARE", default_value_t = Options::default().min_confidence)]
+    min_confidence: f64,
+    /// Statements that may lie between two accesses that are together
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_distance)]
+    max_distance: u32,
+    /// Functions that may access a variable before it is left out as popular
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_popularity)]
+    max_popularity: u32,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Output")]
+struct Output {
+    /// Rules and findings to show on the terminal
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+    /// Print the report as JSON
+    #[arg(long, conflicts_with = "sarif")]
+    json: bool,
+    /// Print the findings as SARIF 2.1.0
+    #[arg(long)]
+    sarif: bool,
+    /// Show the supporters and violators of a rule, such as 'write(S::a) => any(S::b)'
+    #[arg(long, value_name = "RULE")]
+    explain: Option<String>,
+    /// Store the rules in this database; those of other trees in it are kept
+    #[arg(long, value_name = "FILE")]
+    database: Option<PathBuf>,
+    /// Name of the tree in the database [default: that of its folder]
+    #[arg(long, value_name = "NAME")]
+    tree_name: Option<String>,
+    /// Write every access, one JSON object a line
+    #[arg(long, value_name = "FILE")]
+    accesses: Option<PathBuf>,
+}
+
+#[derive(clap::Args)]
+#[command(next_help_heading = "Accepted findings")]
+struct Accepted {
+    /// Report only what is not in this earlier JSON report
+    #[arg(long, value_name = "FILE")]
+    baseline: Option<PathBuf>,
+    /// Findings to silence, one a line: FILE FUNCTION VARIABLE REASON
+    #[arg(long, value_name = "FILE")]
+    suppressions: Option<PathBuf>,
+}
+
+impl Correlate {
+    /// Runs the analysis and prints what it found.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let request = self.request()?;
+        // Everything that can be wrong with the input is read before the long work.
+        let accepted = self.accepted.suppressions()?;
+        let baseline = self.accepted.baseline()?;
+        let stored = self.output.stored()?;
+        let mut analysis = run(&request)?;
+        if let Some(text) = &self.output.explain {
+            let rule = explain::read_rule(&analysis, text)?;
+            render::print(&text::explanation(
+                &analysis,
+                &rule,
+                Paint::new(render::wants_colour()),
+            ))?;
+            return Ok(Exit::Clean);
+        }
+        let suppressed = analysis.suppress(&accepted);
+        let mut findings = analysis.findings();
+        let known = suppress::drop_known(&mut findings, &baseline);
+        self.store(stored, &analysis)?;
+        self.print(&analysis, &findings, suppressed + known)?;
+        Ok(if findings.is_empty() { Exit::Clean } else { Exit::Findings })
+    }
+
+    fn request(&self) -> anyhow::Result<Request> {
+        let share = self.thresholds.min_confidence;
+        anyhow::ensure!(
+            (0.0..=1.0).contains(&share),
+            "--min-confidence is {share}, it must lie between 0 and 1"
+        );
+        let mut library = Library::builtin();
+        for path in &self.summaries {
+            library.extend(&read(path)?).with_context(|| path.display().to_string())?;
+        }
+        Ok(Request {
+            roots: self.source.clone(),
+            headers: self.headers.clone(),
+            library,
+            options: self.thresholds.options(),
+            max_file_size: self.max_file_size << 20,
+        })
+    }
+
+    fn store(&self, stored: Option<Database>, analysis: &Analysis) -> anyhow::Result<()> {
+        if let (Some(path), Some(mut database)) = (&self.output.database, stored) {
+            database.merge(Database::of(analysis, &self.tree_name()));
+            write(path, &database.write())?;
+        }
+        if let Some(path) = &self.output.accesses {
+            write(path, &text::accesses(analysis))?;
+        }
+        Ok(())
+    }
+
+    fn tree_name(&self) -> String {
+        let folder = || {
+            let first = std::fs::canonicalize(&self.source[0]).ok()?;
+            Some(first.file_name()?.to_string_lossy().into_owned())
+        };
+        self.output.tree_name.clone().or_else(folder).unwrap_or_else(|| "tree".into())
+    }
+
+    fn print(&self, analysis: &Analysis, found: &[Finding], silenced: usize) -> anyhow::Result<()> {
+        let report = if self.output.json {
+            let rules: Vec<_> =
+                analysis.rules.iter().map(|it| text::rule_json(analysis, it)).collect();
+            let details = json!({
+                "summary": text::summary_json(analysis, silenced),
+                "skipped": analysis.tree.skipped,
+                "rules": rules,
+            });
+            json::render("correlate", details, found.to_vec())
+        } else if self.output.sarif {
+            let meaning = "A function updates a variable and forgets one that goes with it";
+            sarif::render(found, &sarif::Kinds::from([(report::KIND, meaning)]))
+        } else {
+            let paint = Paint::new(render::wants_colour());
+            text::report(analysis, found, silenced, self.output.limit, paint)
+        };
+        Ok(render::print(&report)?)
+    }
+}
+
+impl Thresholds {
+    fn options(&self) -> Options {
+        Options {
+            min_support: self.min_support,
+            min_direct_support: self.min_direct_support,
+            min_confidence: self.min_confidence,
+            max_distance: self.max_distance,
+            max_popularity: self.max_popularity,
+        }
+    }
+}
+
+impl Output {
+    /// The database that the rules will be merged into.
+    fn stored(&self) -> anyhow::Result<Option<Database>> {
+        let Some(path) = &self.database else { return Ok(None) };
+        if !path.exists() {
+            return Ok(Some(Database::default()));
+        }
+        let database = Database::read(&read(path)?);
+        Ok(Some(database.with_context(|| path.display().to_string())?))
+    }
+}
+
+impl Accepted {
+    fn suppressions(&self) -> anyhow::Result<Vec<suppress::Accepted>> {
+        let Some(path) = &self.suppressions else { return Ok(Vec::new()) };
+        suppress::read(&read(path)?).with_context(|| path.display().to_string())
+    }
+
+    fn baseline(&self) -> anyhow::Result<Vec<Finding>> {
+        let Some(path) = &self.baseline else { return Ok(Vec::new()) };
+        json::findings(&read(path)?).with_context(|| path.display().to_string())
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| path.display().to_string())
+}
+
+fn write(path: &Path, text: &str) -> anyhow::Result<()> {
+    std::fs::write(path, text).with_context(|| path.display().to_string())
+}
+
+fn run(request: &Request) -> anyhow::Result<Analysis> {
+    let analysis = if std::io::stderr().is_terminal() {
+        let bar = Bar::default();
+        let analysis = correlate::analyse(request, &bar);
+        bar.clear();
+        analysis
+    } else {
+        correlate::analyse(request, &Silent)
+    };
+    Ok(analysis?)
+}
+
+/// Progress on the terminal.
+#[derive(Default)]
+struct Bar(Mutex<Option<ProgressBar>>);
+
+impl Bar {
+    fn clear(&self) {
+        if let Some(bar) = self.0.lock().ok().and_then(|mut it| it.take()) {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress for Bar {
+    fn begin(&self, stage: Stage, steps: usize) {
+        self.clear();
+        let name = match stage {
+            Stage::Macros => "macros",
+            Stage::Declarations => "declarations",
+            Stage::Accesses => "accesses",
+            Stage::Mining => "correlations",
+        };
+        let style = ProgressStyle::with_template("{msg:<14} {wide_bar} {pos}/{len}");
+        let bar = ProgressBar::new(steps as u64).with_message(name);
+        if let Ok(style) = style {
+            bar.set_style(style);
+        }
+        if let Ok(mut slot) = self.0.lock() {
+            *slot = Some(bar);
+        }
+    }
+
+    fn step(&self) {
+        if let Some(bar) = self.0.lock().ok().as_ref().and_then(|it| it.as_ref()) {
+            bar.inc(1);
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! The report of `whydunit correlate` as text: the table of rules, the explanation of one, the
+//! summary, and the records behind `--json` and `--accesses`.
+
+use crate::render::terminal::{self, Paint};
+use base::Finding;
+use correlate::Analysis;
+use correlate::access::{Kind, Owner};
+use correlate::explain::{Site, sites};
+use correlate::rules::{Rule, Way};
+use correlate::types::Type;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Supporters shown by `--explain`; violators are shown in full.
+const SUPPORTERS: usize = 20;
+
+/// The whole report for a terminal.
+pub fn report(
+    analysis: &Analysis,
+    findings: &[Finding],
+    silenced: usize,
+    limit: usize,
+    paint: Paint,
+) -> String {
+    let mut out = String::new();
+    let shown = strongest_forms(analysis);
+    let count = shown.len();
+    let _ = writeln!(out, "{}", paint.heading(&format!("Correlations ({count} pairs)")));
+    let _ = writeln!(out, "{}", paint.faint("support direct confidence  rule"));
+    for rule in shown.iter().take(limit) {
+        let _ = writeln!(
+            out,
+            "{:>7} {:>6} {:>9.1}%  {}",
+            rule.support,
+            rule.direct,
+            100.0 * rule.confidence(),
+            analysis.shown(rule)
+        );
+    }
+    more(&mut out, count, limit, paint);
+    let heading = format!("\nInconsistent updates ({})", findings.len());
+    let _ = writeln!(out, "{}", paint.heading(&heading));
+    out.push_str(&terminal::findings(&findings[..findings.len().min(limit)], paint));
+    more(&mut out, findings.len(), limit, paint);
+    out.push('\n');
+    out.push_str(&summary(analysis, silenced));
+    out
+}
+
+fn more(out: &mut String, count: usize, limit: usize, paint: Paint) {
+    if count > limit {
+        let text = format!("  … and {} more; see --limit or --json", count - limit);
+        let _ = writeln!(out, "{}", paint.faint(&text));
+    }
+}
+
+/// One rule for each set of variables and direction: the one that demands most. The forms of a pair
+/// say nearly the same, and nine lines for it would hide the next pair.
+fn strongest_forms(analysis: &Analysis) -> Vec<&Rule> {
+    let mut best: BTreeMap<(Vec<_>, _), usize> = BTreeMap::new();
+    let demand = |rule: &Rule| match (rule.left[0].0, rule.right.0) {
+        (Way::Any, Way::Write) => 0,
+        (Way::Write, Way::Write) => 1,
+        (Way::Any, Way::Read) => 2,
+        (Way::Any, Way::Any) => 3,
+        (Way::Read, Way::Write) => 4,
+        (Way::Read, Way::Read) => 5,
+        (Way::Write, _) => 6,
+        (Way::Read, Way::Any) => 7,
+    };
+    for (index, rule) in analysis.rules.iter().enumerate() {
+        let variables: Vec<_> = rule.left.iter().map(|(_, variable)| *variable).collect();
+        let slot = best.entry((variables, rule.right.1)).or_insert(index);
+        if demand(rule) < demand(&analysis.rules[*slot]) {
+            *slot = index;
+        }
+    }
+    let mut chosen: Vec<_> = best.into_values().collect();
+    chosen.sort_unstable();
+    chosen.into_iter().map(|index| &analysis.rules[index]).collect()
+}
+
+fn summary(analysis: &Analysis, silenced: usize) -> String {
+    let tree = &analysis.tree;
+    let resolution = tree.resolution;
+    let mut out = format!(
+        "{} lines in {} files, {} functions. Field accesses: {} resolved ({:.1} %), {} guessed by \
+         a unique field name, {} dropped.\n",
+        tree.lines,
+        tree.files,
+        tree.functions.len(),
+        resolution.resolved,
+        resolution.percent(),
+        resolution.guessed,
+        resolution.dropped,
+    );
+    if silenced > 0 {
+        let _ = writeln!(out, "{silenced} findings silenced by suppressions or the baseline.");
+    }
+    for skipped in tree.skipped.iter().take(10) {
+        let _ = writeln!(out, "passed over {}: {}", skipped.path, skipped.reason);
+    }
+    if tree.skipped.len() > 10 {
+        let _ = writeln!(out, "… and {} more passed over", tree.skipped.len() - 10);
+    }
+    out
+}
+
+/// The summary for programs.
+pub fn summary_json(analysis: &Analysis, silenced: usize) -> Value {
+    let tree = &analysis.tree;
+    json!({
+        "lines": tree.lines,
+        "files": tree.files,
+        "functions": tree.functions.len(),
+        "variables": analysis.graph.variables.len(),
+        "accesses": tree.resolution,
+        "rules": analysis.rules.len(),
+        "silenced": silenced,
+        "options": analysis.options,
+    })
+}
+
+/// A rule for programs.
+pub fn rule_json(analysis: &Analysis, rule: &Rule) -> Value {
+    json!({
+        "rule": analysis.shown(rule),
+        "support": rule.support,
+        "direct": rule.direct,
+        "left_support": rule.left_support,
+        "confidence": (rule.confidence() * 1e4).round() / 1e4,
+        "same_object": rule.same_object,
+    })
+}
+
+/// The supporters and the violators of a rule with their lines side by side.
+pub fn explanation(analysis: &Analysis, rule: &Rule, paint: Paint) -> String {
+    let mut files = Files { analysis, read: BTreeMap::new() };
+    let (obey, break_it): (Vec<Site>, Vec<Site>) =
+        sites(analysis, rule).into_iter().partition(|site| site.right_line.is_some());
+    let mut out = format!(
+        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses.\n",
+        paint.heading(&analysis.shown(rule)),
+        rule.support,
+        rule.left_support,
+        100.0 * rule.confidence(),
+        rule.direct,
+    );
+    let _ = writeln!(out, "\n{}", paint.heading("Supporters"));
+    for site in obey.iter().take(SUPPORTERS) {
+        files.show(&mut out, site);
+    }
+    more(&mut out, obey.len(), SUPPORTERS, paint);
+    let _ = writeln!(out, "\n{}", paint.heading("Violators"));
+    for site in &break_it {
+        files.show(&mut out, site);
+    }
+    if break_it.is_empty() {
+        out.push_str("  none\n");
+    }
+    out
+}
+
+/// Source lines, each file read once.
+struct Files<'a> {
+    analysis: &'a Analysis,
+    read: BTreeMap<u32, Vec<String>>,
+}
+
+impl Files<'_> {
+    fn show(&mut self, out: &mut String, site: &Site) {
+        let function = self.analysis.function_name(site.function);
+        let path = self.analysis.path_of(site.function);
+        let file = self.analysis.tree.functions[site.function as usize].file;
+        let _ = writeln!(out, "  {path} ({function})");
+        let left = self.line(file, site.left_line);
+        let right = site.right_line.map_or("—".into(), |line| self.line(file, line));
+        let _ = writeln!(out, "    {left:<58} | {right}");
+    }
+
+    fn line(&mut self, file: u32, line: u32) -> String {
+        let location = &self.analysis.tree.locations[file as usize];
+        let lines = self.read.entry(file).or_insert_with(|| {
+            let text = std::fs::read(location).unwrap_or_default();
+            String::from_utf8_lossy(&text).lines().map(|it| it.trim().to_string()).collect()
+        });
+        let text = lines.get(line as usize - 1).map_or("", String::as_str);
+        let short: String = text.chars().take(50).collect();
+        format!("{line:>6}: {short}")
+    }
+}
+
+/// Every access of every function, one JSON object a line, and the structs it sets as a whole.
+pub fn accesses(analysis: &Analysis) -> String {
+    let mut out = String::new();
+    let tree = &analysis.tree;
+    for (id, function) in tree.functions.iter().enumerate() {
+        let (path, name) = (&tree.paths[function.file as usize], analysis.function_name(id as u32));
+        for access in &function.accesses {
+            let owner = match access.owner {
+                Owner::Struct(it) => tree.names.text(tree.types.structure(it).name),
+                Owner::Opaque(it) => tree.names.text(it),
+                Owner::Global | Owner::Static(_) => "",
+            };
+            let line = json!({
+                "file": path,
+                "line": access.line,
+                "function": name,
+                "macro": function.is_macro,
+                "type": owner,
+                "field": tree.names.text(access.field),
+                "read": access.kind.meets(Kind::READ),
+                "write": access.kind.meets(Kind::WRITE),
+                "address": access.kind.meets(Kind::ADDRESS),
+                "guess": access.is_guess,
+            });
+            let _ = writeln!(out, "{line}");
+        }
+        for whole in &function.wholes {
+            let owner = match whole {
+                Type::Struct(it) => tree.names.text(tree.types.structure(*it).name),
+                Type::Opaque(it) => tree.names.text(*it),
+                Type::Unknown | Type::Scalar => continue,
+            };
+            let line = json!({"file": path, "function": name, "whole": owner});
+            let _ = writeln!(out, "{line}");
+        }
+    }
+    out
+}

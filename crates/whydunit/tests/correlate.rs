@@ -1,0 +1,126 @@
+//! `whydunit correlate` from outside: exit codes, formats, accepted findings, the database.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn program(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../correlate/tests/programs").join(name)
+}
+
+/// Thresholds for programs of a dozen functions.
+const SMALL: [&str; 4] = ["--min-support", "5", "--min-confidence", "0.6"];
+
+fn run(source: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whydunit"));
+    command.arg("correlate").arg(source).args(SMALL).args(arguments);
+    command.output().expect("the tool starts")
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn json(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).expect("JSON on standard output")
+}
+
+#[test]
+fn the_exit_code_tells_findings_from_none_from_bad_input() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let nothing = folder.path().join("nothing");
+    std::fs::create_dir(&nothing).unwrap();
+    assert_eq!(run(&program("rx_bytes.c"), &[]).status.code(), Some(1));
+    assert_eq!(run(&program("excused.c"), &[]).status.code(), Some(0));
+    for (source, arguments, expected) in [
+        (nothing.clone(), &[][..], "no C or C++ source file"),
+        (nothing.join("missing"), &[][..], "No such file"),
+        (program("rx_bytes.c"), &["--min-confidence", "7"][..], "between 0 and 1"),
+        (program("rx_bytes.c"), &["--baseline", "/dev/null"][..], "/dev/null"),
+        (program("rx_bytes.c"), &["--explain", "nonsense"][..], "is no rule"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whydunit"));
+        let output = command.arg("correlate").arg(source).args(arguments).output().unwrap();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{message}");
+        assert!(message.contains(expected), "{message}");
+    }
+}
+
+#[test]
+fn json_and_sarif_carry_the_same_finding() {
+    let report = json(&run(&program("rx_bytes.c"), &["--json"]));
+    let finding = &report["findings"][0];
+    assert_eq!(finding["place"]["function"], "jumbo_rx");
+    assert_eq!(report["details"]["summary"]["accesses"]["dropped"], 0);
+    let log = json(&run(&program("rx_bytes.c"), &["--sarif"]));
+    assert_eq!(log["version"], "2.1.0");
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["message"]["text"], finding["title"]);
+    let region = &result["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(region["startLine"], finding["place"]["line"]);
+}
+
+#[test]
+fn a_baseline_leaves_only_what_is_new() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let source = folder.path().join("rx.c");
+    let baseline = folder.path().join("baseline.json");
+    let before = std::fs::read_to_string(program("rx_bytes.c")).unwrap();
+    std::fs::write(&source, &before).unwrap();
+    std::fs::write(&baseline, text(&run(&source, &["--json"]))).unwrap();
+    let shown = baseline.to_str().expect("UTF-8");
+    let moved = format!("/* a line more */\n{before}");
+    std::fs::write(&source, &moved).unwrap();
+    assert_eq!(run(&source, &["--baseline", shown]).status.code(), Some(0));
+    let new = "void burst_rx(struct net_stats *s, int n) { s->rx_bytes += n; }\n";
+    std::fs::write(&source, format!("{moved}{new}")).unwrap();
+    let output = run(&source, &["--baseline", shown, "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let findings = json(&output)["findings"].as_array().cloned().unwrap_or_default();
+    let functions: Vec<_> = findings.iter().map(|it| it["place"]["function"].clone()).collect();
+    assert_eq!(functions, ["burst_rx"]);
+}
+
+#[test]
+fn a_file_entry_silences_one_finding() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let list = folder.path().join("accepted");
+    let source = program("rx_bytes.c");
+    let entry = format!("{} jumbo_rx net_stats::rx_packets counted in hardware", source.display());
+    std::fs::write(&list, entry).unwrap();
+    let output = run(&source, &["--suppressions", list.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    assert!(text(&output).contains("1 findings silenced"), "{}", text(&output));
+}
+
+#[test]
+fn explain_shows_both_lines_side_by_side() {
+    let rule = "write(net_stats::rx_bytes) => write(net_stats::rx_packets)";
+    let output = run(&program("rx_bytes.c"), &["--explain", rule]);
+    let shown = text(&output);
+    assert!(
+        shown.contains("s->rx_bytes += f->len;") && shown.contains("s->rx_packets++;"),
+        "{shown}"
+    );
+    let violators = shown.split("Violators").nth(1).expect("a list of violators");
+    assert!(violators.contains("jumbo_rx") && violators.contains("| —"), "{violators}");
+}
+
+#[test]
+fn databases_of_two_trees_are_merged_and_stable() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("rules.db");
+    let store = |source: &str, name: &str| {
+        let shown = path.to_str().expect("UTF-8");
+        run(&program(source), &["--database", shown, "--tree-name", name]);
+        std::fs::read_to_string(&path).expect("a database")
+    };
+    store("rx_bytes.c", "net");
+    let both = store("colours.c", "video");
+    assert!(both.contains("net_stats::rx_bytes") && both.contains("screen::red_msb"));
+    assert_eq!(store("rx_bytes.c", "net"), both, "the same run again changes nothing");
+    std::fs::write(&path, "not a database").unwrap();
+    let output = run(&program("duplex.c"), &["--database", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(2));
+}
