@@ -198,10 +198,15 @@ fn save_vector_state(context: &Context, thread: &mut Thread) {
 /// A signal that the instruction under way raised.
 fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     let pc = context.registers[RIP];
+    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
     if !cache::contains(pc) {
+        if stepping && thread.attention != 0 {
+            // The step has left the cache by itself: the dispatcher is about to look.
+            context.registers[FLAGS] &= !TRAP_FLAG;
+            return;
+        }
         fault_of_ours(&info, context);
     }
-    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
     if stepping && thread.attention != 0 {
         leave_or_step(context, thread);
         return;
