@@ -97,6 +97,11 @@ impl Engine {
         })
     }
 
+    /// The dispositions that count for a thread.
+    pub fn actions_of<'a>(&'a mut self, thread: &'a mut Thread) -> &'a mut Actions {
+        thread.own_actions.as_deref_mut().unwrap_or(&mut self.actions)
+    }
+
     /// The translation of the code at `pc`, made now if need be.
     fn translation(&mut self, pc: u64) -> Result<Id, SignalInfo> {
         let alone = self.alone == Some(pc);
@@ -386,15 +391,33 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
         signal::apply(thread.mask);
         return;
     }
-    let action = *engine().actions.get(signal);
+    let action = *engine().actions_of(thread).get(signal);
     if !action.is_handler() {
-        signal::apply(thread.mask);
-        if action.handler == signal::IGNORE {
-            return;
+        if action.handler == signal::DEFAULT && is_deadly(signal) {
+            die_of(thread, &info);
         }
-        die_of(thread, &info);
+        if action.handler == signal::DEFAULT {
+            // Stopping and continuing are the kernel's to do.
+            signal::send_back(&info, sys::getpid(), thread.tid);
+        }
+        signal::apply(thread.mask);
+        return;
     }
     enter_handler(thread, &action, &info);
+}
+
+/// Whether a signal ends a process that does nothing about it.
+fn is_deadly(signal: i32) -> bool {
+    !matches!(
+        signal,
+        libc::SIGCHLD
+            | libc::SIGURG
+            | libc::SIGWINCH
+            | libc::SIGCONT
+            | libc::SIGTSTP
+            | libc::SIGTTIN
+            | libc::SIGTTOU
+    )
 }
 
 fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
@@ -412,7 +435,7 @@ fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
     thread.mask = Mask(thread.mask.0 | action.mask).without_unblockable();
     if action.has(libc::SA_RESETHAND) {
         let reset = Action { handler: signal::DEFAULT, ..*action };
-        engine().actions.set(signal, reset);
+        engine().actions_of(thread).set(signal, reset);
     }
     signal::apply(thread.mask);
 }
@@ -436,7 +459,7 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         }
     }
     let signal = info.number();
-    let action = *engine().actions.get(signal);
+    let action = *engine().actions_of(thread).get(signal);
     if !action.is_handler() || thread.mask.has(signal) {
         die_of(thread, &info);
     }

@@ -55,7 +55,7 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_pkey_alloc => Outcome::error(libc::ENOSPC),
         libc::SYS_remap_file_pages | libc::SYS_userfaultfd => Outcome::error(libc::ENOSYS),
 
-        libc::SYS_rt_sigaction => signals::action(engine, a),
+        libc::SYS_rt_sigaction => signals::action(engine.actions_of(thread), a),
         libc::SYS_rt_sigprocmask => signals::mask(thread, a),
         libc::SYS_rt_sigreturn => signals::give_back(thread),
         libc::SYS_sigaltstack => signals::stack(thread, a),

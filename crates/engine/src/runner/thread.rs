@@ -1,7 +1,7 @@
 //! A guest thread: what the engine keeps of it while it does not run.
 
 use super::cpu::{Registers, cpu};
-use super::signal::{Mask, SignalInfo};
+use super::signal::{Actions, Mask, SignalInfo};
 use super::stack::Block;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
@@ -66,6 +66,8 @@ pub struct Thread {
     pub suspended: bool,
     /// Belongs to a child process that shares the guest's memory.
     pub foreign: bool,
+    /// Signal dispositions of that child, where it does not share them too.
+    pub own_actions: Option<Box<Actions>>,
     /// Futex word that says the baton is ours.
     pub granted: AtomicU32,
     /// Next in the queue for the baton.
@@ -91,6 +93,7 @@ impl Thread {
             kicks: AtomicU32::new(0),
             suspended: false,
             foreign: false,
+            own_actions: None,
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })

@@ -92,6 +92,7 @@ fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64) -> 
     let mut thread = Thread::new(block, registers);
     thread.mask = parent.mask;
     thread.foreign = parent.foreign;
+    thread.own_actions = parent.own_actions.clone();
     *thread.vector = (*parent.vector).clone();
     thread
 }
@@ -161,9 +162,13 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
     let Some(block) = free_block(engine) else { return Outcome::error(libc::EAGAIN) };
     let child = Box::into_raw(child_of(thread, block, flags, stack, tls));
     block.set_owner(child);
+    let shares_actions = flags & libc::CLONE_SIGHAND as u64 != 0;
+    let actions = (!shares_actions).then(|| Box::new(engine.actions_of(thread).clone()));
     // SAFETY: just made.
-    unsafe { (*child).foreign = true };
-    let actions = engine.actions.clone();
+    unsafe {
+        (*child).foreign = true;
+        (*child).own_actions = actions;
+    }
     let kept = flags & !((libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64);
     signal::apply(signal::Mask(u64::MAX));
     engine::drop_baton(thread);
@@ -172,9 +177,6 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
     // SAFETY: our own thread.
     unsafe { engine::take_baton(thread) };
     let engine = engine::engine();
-    if flags & libc::CLONE_VFORK as u64 != 0 {
-        engine.actions = actions;
-    }
     // The block can be used again when no such thread is left.
     // SAFETY: the child's kernel thread does not look at its number any more, or never ran.
     unsafe { (*child).tid = -(pid.max(1) as i32) };
@@ -203,6 +205,9 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     baton::after_fork(thread);
     thread.foreign = false;
     let engine = engine::engine();
+    if let Some(actions) = thread.own_actions.take() {
+        engine.actions = *actions;
+    }
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
     start::follow_host(engine.config.lifeline);

@@ -2,20 +2,19 @@
 
 use super::Outcome;
 use crate::runner::cpu::cpu;
-use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
 use crate::runner::signal::frame::{self, GuestMemory, SS_AUTODISARM};
-use crate::runner::signal::{self, Action, MAX, Mask};
+use crate::runner::signal::{self, Action, Actions, MAX, Mask};
 use crate::runner::thread::Thread;
 
 /// `rt_sigaction`.
-pub fn action(engine: &mut Engine, a: [u64; 6]) -> Outcome {
+pub fn action(actions: &mut Actions, a: [u64; 6]) -> Outcome {
     let [signal, new, old, size, ..] = a;
     let unchangeable = signal == libc::SIGKILL as u64 || signal == libc::SIGSTOP as u64;
     if size != 8 || signal < 1 || signal > MAX as u64 || unchangeable && new != 0 {
         return Outcome::error(libc::EINVAL);
     }
-    let before = *engine.actions.get(signal as i32);
+    let before = *actions.get(signal as i32);
     if new != 0 {
         let mut bytes = [0; 32];
         if !Checked.read(new, &mut bytes) {
@@ -28,7 +27,7 @@ pub fn action(engine: &mut Engine, a: [u64; 6]) -> Outcome {
             restorer: word(16),
             mask: Mask(word(24)).without_unblockable().0,
         };
-        engine.actions.set(signal as i32, action);
+        actions.set(signal as i32, action);
     }
     if old != 0 {
         let mut bytes = Vec::with_capacity(32);
