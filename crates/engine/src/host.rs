@@ -1,17 +1,23 @@
-//! The host's side: starts a runner, listens to it, and tells how the guest ended.
+//! The host's side: starts a runner, listens to it ([`listen`]), stands in for it towards whoever
+//! started this process ([`supervise`]), and tells how the guest ended.
+
+mod listen;
+mod supervise;
 
 use crate::config::{Children, Config, Observe, VARIABLE};
 use crate::image::{self, Unusable};
-use crate::report::{CrashReport, Message};
+use crate::report::CrashReport;
 use crate::runner::{layout, start};
+use listen::{Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use supervise::{Inherited, Supervisor};
 
 /// What to run and how.
 #[derive(Clone, Debug)]
@@ -127,43 +133,21 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
     let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), config.as_raw_fd()];
-    prepare(&mut command, Image::of(job, config.as_raw_fd()), keep);
-    let signals = Signals::ignore();
-    let mut child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
+    let supervisor = Supervisor::new();
+    let (stopped, stop) = pipe("make a pipe")?;
+    prepare(&mut command, Image::of(job, config.as_raw_fd()), keep, supervisor.inherited());
+    let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, config));
-    let listener = std::thread::spawn(move || listen(reader));
-    let status = child.wait().map_err(|error| RunError::System("wait for the guest", error))?;
-    drop(signals);
-    // Processes that the guest left behind keep the pipe open: what they say later is not waited
-    // for. The lifeline stays open until this process ends, and then ends them too.
-    std::mem::forget(lifeline_write);
-    let heard = collect(listener, &status);
-    finish(status, heard)
-}
-
-struct Heard {
-    crashes: Vec<CrashReport>,
-    notes: Vec<String>,
-    fault: Option<(String, u64)>,
-}
-
-fn listen(reader: OwnedFd) -> Heard {
-    let mut heard = Heard { crashes: Vec::new(), notes: Vec::new(), fault: None };
-    for line in BufReader::new(File::from(reader)).lines() {
-        let Ok(line) = line else { break };
-        match serde_json::from_str(&line) {
-            Ok(Message::Crash(report)) => heard.crashes.push(*report),
-            Ok(Message::Fault { what, pc }) => heard.fault = Some((what, pc)),
-            Ok(Message::Note(text)) => heard.notes.push(text),
-            Err(_) => heard.notes.push(line),
-        }
+    let listener = Listener::start(reader, stop, stopped);
+    let status = supervisor
+        .wait(child.id() as i32, !job.native)
+        .map_err(|error| RunError::System("wait for the guest", error))?;
+    let (heard, open) = listener.finish();
+    if let Some(messages) = open {
+        listen::leave_behind(&messages, &lifeline_write);
     }
-    heard
-}
-
-fn collect(listener: std::thread::JoinHandle<Heard>, status: &ExitStatus) -> Heard {
-    let _ = status;
-    listener.join().unwrap_or(Heard { crashes: Vec::new(), notes: Vec::new(), fault: None })
+    drop(supervisor);
+    finish(ExitStatus::from_raw(status), heard)
 }
 
 fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
@@ -257,7 +241,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
 }
 
 /// What the child does to become the runner.
-fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
+fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3], inherited: Inherited) {
     // Addresses, because the closure must be `Send`; the strings they lead to move along with it.
     let arguments: Vec<usize> =
         pointers(&image.arguments).into_iter().map(|text| text as usize).collect();
@@ -273,8 +257,7 @@ fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
         // SAFETY: as above; the guest starts with what this tool was started with.
         unsafe {
             libc::signal(libc::SIGPIPE, disposition);
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
+            inherited.restore();
             libc::personality(libc::ADDR_NO_RANDOMIZE as _);
             let _ = &image;
             libc::execve(
@@ -287,28 +270,4 @@ fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
     };
     // SAFETY: the closure only makes async-signal-safe calls.
     unsafe { command.pre_exec(setup) };
-}
-
-/// While a guest runs, keys typed at the terminal are for the guest.
-struct Signals;
-
-impl Signals {
-    fn ignore() -> Self {
-        // SAFETY: changes dispositions only.
-        unsafe {
-            libc::signal(libc::SIGINT, libc::SIG_IGN);
-            libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-        }
-        Self
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        // SAFETY: changes dispositions only.
-        unsafe {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-        }
-    }
 }
