@@ -2,7 +2,7 @@
 //! the guest could notice.
 
 use super::engine::{self, Engine};
-use super::load::{self, Arguments, LoadError};
+use super::load::{self, Arguments, InitialStack, LoadError};
 use super::memory::{Mapping, Memory};
 use super::stack::{self, Block};
 use super::sys::{self, syscall};
@@ -153,14 +153,15 @@ extern "C" fn main(start: u64) -> ! {
     name_process(&path);
     // SAFETY: this code runs on the block; the main stack is free.
     let stack = unsafe { load::build_stack(layout::USER_END, &mut arguments, &loaded) };
+    tell_kernel(&stack, &arguments);
     if program.image.executable_stack {
         memory.protect(layout::MAPPINGS_TOP..layout::USER_END, 7);
     }
     if config.native {
-        run_natively(loaded.entry, stack);
+        run_natively(loaded.entry, stack.pointer);
     }
     let mut registers = cpu::Registers { pc: loaded.entry, flags: 0x202, ..Default::default() };
-    registers.general[4] = stack;
+    registers.general[4] = stack.pointer;
     let mut thread = Thread::new(block, registers);
     thread.tid = sys::gettid();
     let executable = std::fs::canonicalize(&program.path).unwrap_or(program.path);
@@ -258,6 +259,49 @@ fn name_process(path: &std::path::Path) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned() + "\0";
     // SAFETY: the kernel reads at most sixteen bytes of a terminated string.
     unsafe { syscall!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// The kernel's `struct prctl_mm_map`.
+#[repr(C)]
+#[derive(Default)]
+struct KernelMap {
+    code: [u64; 2],
+    data: [u64; 2],
+    heap: [u64; 2],
+    stack: u64,
+    arguments: [u64; 2],
+    environment: [u64; 2],
+    auxiliary: u64,
+    auxiliary_bytes: u32,
+    executable: u32,
+}
+
+/// Lets others see the guest's arguments and environment in `/proc/PID`, where `ps` looks.
+/// Without the kernel's consent they see the runner's, and nothing else is lost.
+fn tell_kernel(stack: &InitialStack, arguments: &Arguments) {
+    const PR_SET_MM_MAP: i32 = 14;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let numbers: Vec<u64> =
+        after_name.split_whitespace().map(|word| word.parse().unwrap_or_default()).collect();
+    // Numbered as in proc(5); the first after the name is 3.
+    let field = |number: usize| numbers.get(number - 3).copied().unwrap_or_default();
+    let words: Vec<u64> =
+        arguments.auxiliary.iter().flat_map(|(kind, value)| [*kind, *value]).collect();
+    let map = KernelMap {
+        code: [field(26), field(27)],
+        data: [field(45), field(46)],
+        heap: [field(47), field(47)],
+        stack: stack.pointer,
+        arguments: [stack.arguments.start, stack.arguments.end],
+        environment: [stack.environment.start, stack.environment.end],
+        auxiliary: words.as_ptr() as u64,
+        auxiliary_bytes: words.len() as u32 * 8,
+        executable: u32::MAX,
+    };
+    let size = size_of::<KernelMap>();
+    // SAFETY: the kernel reads the map and the vector, and notes them for others to read.
+    unsafe { syscall!(libc::SYS_prctl, libc::PR_SET_MM, PR_SET_MM_MAP, &raw const map, size, 0) };
 }
 
 /// Stops, and when continued jumps to the guest with a clean state: the reference for tests.
