@@ -7,7 +7,7 @@ mod supervise;
 use crate::config::{Children, Config, Observe, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::report::CrashReport;
-use crate::runner::{layout, start};
+use crate::runner::{start, sys};
 use listen::{Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -191,15 +191,13 @@ fn pipe(what: &'static str) -> Result<(OwnedFd, OwnedFd), RunError> {
 
 /// A copy of a descriptor above those that guests use.
 fn high(descriptor: &impl AsRawFd) -> Result<OwnedFd, RunError> {
-    let number = descriptor.as_raw_fd();
-    // SAFETY: copies a live descriptor.
-    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, layout::DESCRIPTORS) };
+    let copy = sys::duplicate_high(descriptor.as_raw_fd(), true);
     if copy < 0 {
-        let error = io::Error::last_os_error();
-        return Err(RunError::System("use descriptor 1000 (see `ulimit -n`)", error));
+        let error = io::Error::from_raw_os_error(-copy as i32);
+        return Err(RunError::System("use descriptor 1000 (see `ulimit -Hn`)", error));
     }
     // SAFETY: it was just made.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+    Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
 }
 
 fn config_file(config: &Config) -> Result<OwnedFd, RunError> {

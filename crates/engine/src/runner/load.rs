@@ -6,8 +6,8 @@ use super::memory::{Mapping, Memory};
 use super::sys;
 use crate::image::{Image, Resolved, Segment};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::ops::Range;
+use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::rc::Rc;
 

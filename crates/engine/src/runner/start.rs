@@ -219,7 +219,7 @@ pub fn follow_host(lifeline: i32) {
         if own < 0 {
             return;
         }
-        let high = syscall!(libc::SYS_fcntl, own, libc::F_DUPFD_CLOEXEC, layout::DESCRIPTORS);
+        let high = sys::duplicate_high(own as i32, true);
         syscall!(libc::SYS_close, own);
         syscall!(libc::SYS_fcntl, high, F_SETSIG, libc::SIGKILL);
         syscall!(libc::SYS_fcntl, high, libc::F_SETOWN, sys::getpid());

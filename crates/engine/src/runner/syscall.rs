@@ -80,9 +80,16 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_seccomp => Outcome::error(libc::EINVAL),
         libc::SYS_prctl if process::is_refused_prctl(a[0] as i32) => Outcome::error(libc::EINVAL),
 
-        libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_close_range => {
-            files::descriptor_call(number, a, pass)
-        }
+        libc::SYS_close
+        | libc::SYS_close_range
+        | libc::SYS_dup
+        | libc::SYS_dup2
+        | libc::SYS_dup3
+        | libc::SYS_fcntl
+        | libc::SYS_fstat
+        | libc::SYS_read
+        | libc::SYS_write => files::descriptor_call(number, a, pass),
+        libc::SYS_getdents64 => files::list_directory(a),
         libc::SYS_open => files::open(engine, libc::AT_FDCWD as u64, a[0], a[1], pass),
         libc::SYS_openat => files::open(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlink => files::readlink(engine, a[0], a[1], a[2], pass),
@@ -147,7 +154,6 @@ fn returns_at_once(number: i64) -> bool {
             | libc::SYS_set_tid_address
             | libc::SYS_rt_sigpending
             | libc::SYS_sched_getparam
-            | libc::SYS_getdents64
             | libc::SYS_epoll_create1
             | libc::SYS_epoll_ctl
             | libc::SYS_eventfd2

@@ -9,7 +9,7 @@ use crate::runner::engine::{self, Engine};
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{arena, baton, guest, layout, signal, start};
+use crate::runner::{arena, baton, guest, signal, start};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -287,8 +287,7 @@ fn path_of_descriptor(descriptor: i32) -> Vec<u8> {
     if let Some(path) = std::fs::read_link(&own).ok().filter(same) {
         return path.into_os_string().into_vec();
     }
-    // SAFETY: copies a descriptor.
-    let high = unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_DUPFD, layout::DESCRIPTORS) };
+    let high = sys::duplicate_high(descriptor, false);
     format!("/proc/self/fd/{high}").into_bytes()
 }
 
@@ -321,7 +320,7 @@ fn write_config(config: &Config) -> Option<i32> {
     }
     // SAFETY: descriptor calls on a descriptor of ours.
     let high = unsafe {
-        let high = syscall!(libc::SYS_fcntl, low, libc::F_DUPFD, layout::DESCRIPTORS);
+        let high = sys::duplicate_high(low as i32, false);
         if high >= 0 {
             syscall!(libc::SYS_close, low);
             high
