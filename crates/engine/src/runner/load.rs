@@ -85,11 +85,16 @@ fn map_image(path: &Path, image: &Image, bias: u64, memory: &mut Memory) -> Resu
     let absolute = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name: Rc<str> = absolute.to_string_lossy().into();
     let (low, high) = span(image);
-    let whole = low + bias..high + bias;
-    if !memory.is_free(&whole) {
-        return Err(LoadError::Occupied(whole.start));
+    let reserved = low + bias..high + bias;
+    if image.relocatable && !memory.is_free(&reserved) {
+        return Err(LoadError::Occupied(reserved.start));
     }
     for segment in &image.segments {
+        let start = (segment.address + bias) & !(PAGE - 1);
+        let end = (segment.address + bias + segment.memory_size).next_multiple_of(PAGE);
+        if layout::belongs_to_engine(&(start..end)) {
+            return Err(LoadError::Occupied(start));
+        }
         map_segment(&file, &name, segment, bias, memory)?;
     }
     Ok(high + bias)

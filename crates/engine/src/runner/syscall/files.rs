@@ -45,6 +45,17 @@ fn hold_all(lifeline: i32) {
     }
 }
 
+/// Whether the engine's descriptors are closed when the guest executes another program. Those
+/// that the next runner does not need always are.
+pub fn hide_from_exec(hidden: bool) {
+    let config = &crate::runner::engine::engine().config;
+    let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
+    for descriptor in [config.channel, config.lifeline] {
+        // SAFETY: descriptors of ours.
+        unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
+    }
+}
+
 /// Lets go of it.
 pub fn give_up_spare() {
     // SAFETY: a descriptor of ours.

@@ -239,13 +239,14 @@ pub fn execve(
         Err(error) => return Outcome::error(error),
     };
     let shown = PathBuf::from(OsString::from_vec(path.clone()));
-    let resolved = match image::resolve(&shown) {
-        Ok(resolved) => resolved,
+    match image::resolve(&shown) {
+        Ok(_) if engine.config.children == Children::Follow => {}
+        Ok(_) => return execute_natively(thread, &path, &arguments, &environment),
+        Err(why @ (Unusable::Setuid | Unusable::WrongKind(_) | Unusable::Place(_))) => {
+            engine::note(&format!("{} {why}: this child runs natively, unobserved", shown.display()));
+            return execute_natively(thread, &path, &arguments, &environment);
+        }
         Err(why) => return Outcome::error(error_number(&why)),
-    };
-    drop(resolved);
-    if engine.config.children == Children::Native {
-        return execute(thread, &path, &arguments, &environment);
     }
     let config = Config { program: path, ..engine.config.clone() };
     let Some(descriptor) = write_config(&config) else { return Outcome::error(libc::ENOMEM) };
@@ -295,11 +296,10 @@ fn error_number(why: &Unusable) -> i32 {
     match why {
         Unusable::Io(error) => error.raw_os_error().unwrap_or(libc::ENOEXEC),
         Unusable::EmptyPath => libc::ENOENT,
-        Unusable::NotAFile(_) | Unusable::NotExecutable | Unusable::Setuid => libc::EACCES,
-        Unusable::NotElf
-        | Unusable::WrongKind(_)
-        | Unusable::Truncated
-        | Unusable::Malformed(_) => libc::ENOEXEC,
+        Unusable::NotAFile(_) | Unusable::NotExecutable => libc::EACCES,
+        Unusable::NotElf | Unusable::Truncated | Unusable::Malformed(_) => libc::ENOEXEC,
+        // An interpreter of that kind; a program is run natively.
+        Unusable::WrongKind(_) | Unusable::Place(_) | Unusable::Setuid => libc::ENOEXEC,
         Unusable::Interpreter(_, inner) => match error_number(inner) {
             libc::ENOEXEC => libc::ELIBBAD,
             other => other,
@@ -330,6 +330,19 @@ fn write_config(config: &Config) -> Option<i32> {
     };
     sys::write_all(high as i32, &text);
     Some(high as i32)
+}
+
+/// Lets a program go: it sees nothing of the engine.
+fn execute_natively(
+    thread: &mut Thread,
+    path: &[u8],
+    arguments: &[Vec<u8>],
+    environment: &[Vec<u8>],
+) -> Outcome {
+    files::hide_from_exec(true);
+    let outcome = execute(thread, path, arguments, environment);
+    files::hide_from_exec(false);
+    outcome
 }
 
 /// Hands over to another program; only comes back if that fails.
