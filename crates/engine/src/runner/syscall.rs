@@ -87,6 +87,10 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         | libc::SYS_dup3
         | libc::SYS_fcntl
         | libc::SYS_fstat
+        | libc::SYS_newfstatat
+        | libc::SYS_statx
+        | libc::SYS_ioctl
+        | libc::SYS_lseek
         | libc::SYS_read
         | libc::SYS_write => files::descriptor_call(number, a, pass),
         libc::SYS_getdents64 => files::list_directory(a),
