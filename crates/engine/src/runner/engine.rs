@@ -372,7 +372,7 @@ fn refuse(pc: u64) -> ! {
 fn attend(thread: &mut Thread) {
     cpu().attention = 0;
     thread.attention = 0;
-    if let Some(info) = thread.inbox.take() {
+    while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
     if std::mem::replace(&mut thread.preempt, false) && baton::wanted() {
@@ -387,7 +387,11 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
     let signal = info.number();
     let suspended = std::mem::replace(&mut thread.suspended, false);
     if thread.mask.has(signal) && !suspended {
-        signal::send_back(&info, sys::getpid(), thread.tid);
+        if signal::can_be_pending(signal) {
+            signal::send_back(&info, sys::getpid(), thread.tid);
+        } else {
+            thread.held.put(info);
+        }
         signal::apply(thread.mask);
         return;
     }

@@ -155,7 +155,7 @@ extern "C" fn main(start: u64) -> ! {
     let stack = unsafe { load::build_stack(layout::USER_END, &mut arguments, &loaded) };
     tell_kernel(&stack, &arguments);
     if program.image.executable_stack {
-        memory.protect(layout::MAPPINGS_TOP..layout::USER_END, 7);
+        memory.protect(layout::USER_END - memory.stack_room..layout::USER_END, 7);
     }
     if config.native {
         run_natively(loaded.entry, stack.pointer);
@@ -227,12 +227,18 @@ pub fn follow_host(lifeline: i32) {
     }
 }
 
+/// As much as a stack without limit gets.
+const LARGEST_STACK: u64 = 1 << 40;
+/// The kernel keeps the stack that far away from other mappings.
+const STACK_GUARD: u64 = 1 << 20;
+
 /// The main stack stays where the kernel put it; the guest takes it over.
 fn reserve_stack(memory: &mut Memory) {
     let mut limit = [0u64; 2];
     // SAFETY: the kernel writes two words.
     unsafe { syscall!(libc::SYS_getrlimit, libc::RLIMIT_STACK, limit.as_mut_ptr()) };
-    let size = limit[0].min(layout::USER_END - layout::MAPPINGS_TOP - (1 << 20)) & !0xfff;
+    let size = limit[0].min(LARGEST_STACK) & !0xfff;
+    memory.stack_room = size + STACK_GUARD;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     memory.insert(
         layout::USER_END - size..layout::USER_END,

@@ -57,6 +57,8 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
 
         libc::SYS_rt_sigaction => signals::action(engine.actions_of(thread), a),
         libc::SYS_rt_sigprocmask => signals::mask(thread, a),
+        libc::SYS_rt_sigpending => signals::pending(thread, a, pass),
+        libc::SYS_rt_sigtimedwait => signals::wait(thread, a, pass),
         libc::SYS_rt_sigreturn => signals::give_back(thread),
         libc::SYS_sigaltstack => signals::stack(thread, a),
 

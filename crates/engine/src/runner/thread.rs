@@ -1,7 +1,7 @@
 //! A guest thread: what the engine keeps of it while it does not run.
 
 use super::cpu::{Registers, cpu};
-use super::signal::{Actions, Mask, SignalInfo};
+use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
@@ -54,8 +54,10 @@ pub struct Thread {
     pub robust_list: u64,
     /// Not zero when the dispatcher must look at this thread. Written by the signal handler.
     pub attention: u64,
-    /// A signal that has come and is not delivered yet. Written by the signal handler.
-    pub inbox: Option<SignalInfo>,
+    /// Signals that have come and are not delivered yet. Written by the signal handler.
+    pub inbox: Inbox,
+    /// Signals that the guest blocks and the kernel cannot keep pending for it.
+    pub held: Inbox,
     /// A fault in translated code. Written by the signal handler.
     pub fault: Option<SignalInfo>,
     /// Others wait for the baton. Written by the signal handler.
@@ -87,7 +89,8 @@ impl Thread {
             clear_tid: 0,
             robust_list: 0,
             attention: 0,
-            inbox: None,
+            inbox: Inbox::default(),
+            held: Inbox::default(),
             fault: None,
             preempt: false,
             kicks: AtomicU32::new(0),
@@ -97,6 +100,15 @@ impl Thread {
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })
+    }
+
+    /// The guest has changed its mask: what it no longer blocks comes through.
+    pub fn mask_changed(&mut self) {
+        signal::apply(self.mask);
+        while let Some(info) = self.held.take(Mask(!self.mask.0)) {
+            self.inbox.put(info);
+            self.attention = 1;
+        }
     }
 
     /// Puts the thread's state where translated code finds it.

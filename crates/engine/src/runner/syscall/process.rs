@@ -201,6 +201,7 @@ pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
 /// In a new child: the calling thread is the only one.
 pub fn after_fork_in_child(thread: &mut Thread) {
     arena::after_fork();
+    thread.held = signal::Inbox::default();
     thread.tid = sys::gettid();
     baton::after_fork(thread);
     thread.foreign = false;
@@ -243,7 +244,10 @@ pub fn execve(
         Ok(_) if engine.config.children == Children::Follow => {}
         Ok(_) => return execute_natively(thread, &path, &arguments, &environment),
         Err(why @ (Unusable::Setuid | Unusable::WrongKind(_) | Unusable::Place(_))) => {
-            engine::note(&format!("{} {why}: this child runs natively, unobserved", shown.display()));
+            engine::note(&format!(
+                "{} {why}: this child runs natively, unobserved",
+                shown.display()
+            ));
             return execute_natively(thread, &path, &arguments, &environment);
         }
         Err(why) => return Outcome::error(error_number(&why)),
