@@ -39,6 +39,8 @@ pub struct Config {
     pub superblock_limit: usize,
     /// Load the guest, stop, and run it natively: the reference for tests.
     pub native: bool,
+    /// What `personality` answers: the runner's own has no address randomisation.
+    pub personality: u32,
     /// Descriptor for messages to the host.
     pub channel: i32,
     /// Read end of a pipe whose write end only the host holds.

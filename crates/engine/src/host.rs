@@ -127,6 +127,8 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
         observe: job.observe,
         superblock_limit: job.superblock_limit,
         native: job.native,
+        // SAFETY: asks only.
+        personality: unsafe { libc::personality(0xffff_ffff) } as u32,
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };
@@ -256,7 +258,8 @@ fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3], inherited: Inh
         unsafe {
             libc::signal(libc::SIGPIPE, disposition);
             inherited.restore();
-            libc::personality(libc::ADDR_NO_RANDOMIZE as _);
+            let before = libc::personality(0xffff_ffff);
+            libc::personality((before | libc::ADDR_NO_RANDOMIZE) as _);
             let _ = &image;
             libc::execve(
                 c"/proc/self/exe".as_ptr(),

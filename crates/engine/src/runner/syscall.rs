@@ -68,6 +68,7 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
             let flags = libc::SIGCHLD | libc::CLONE_VFORK | libc::CLONE_VM;
             process::fork(engine, thread, flags as u64, [0; 6])
         }
+        libc::SYS_personality => process::personality(engine, a),
         libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
         libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
         libc::SYS_execveat => {

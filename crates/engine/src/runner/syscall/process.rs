@@ -34,6 +34,22 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
     }
 }
 
+/// `personality`: whether addresses are random is not the guest's to see or change.
+pub fn personality(engine: &mut Engine, a: [u64; 6]) -> Outcome {
+    const ASK: u32 = 0xffff_ffff;
+    let before = engine.config.personality;
+    if a[0] as u32 != ASK {
+        engine.config.personality = a[0] as u32;
+        set_personality(a[0] as u32 | libc::ADDR_NO_RANDOMIZE as u32);
+    }
+    Outcome::Answer(i64::from(before))
+}
+
+fn set_personality(persona: u32) {
+    // SAFETY: takes effect at the next `execve`, but for bits that are the guest's own choice.
+    unsafe { syscall!(libc::SYS_personality, persona) };
+}
+
 /// Options that would take the runner away from the guest, or filter the runner's own calls.
 pub fn is_refused_prctl(option: i32) -> bool {
     const PR_SET_MM: i32 = 35;
@@ -343,8 +359,11 @@ fn execute_natively(
     arguments: &[Vec<u8>],
     environment: &[Vec<u8>],
 ) -> Outcome {
+    let persona = engine::engine().config.personality;
     files::hide_from_exec(true);
+    set_personality(persona);
     let outcome = execute(thread, path, arguments, environment);
+    set_personality(persona | libc::ADDR_NO_RANDOMIZE as u32);
     files::hide_from_exec(false);
     outcome
 }
