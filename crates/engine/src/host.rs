@@ -248,10 +248,15 @@ fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3], inherited: Inh
     let environment: Vec<usize> =
         pointers(&image.environment).into_iter().map(|text| text as usize).collect();
     let ignore_pipe = start::inherited_ignored_pipe();
+    let closed = start::inherited_closed();
     let setup = move || {
         for descriptor in keep {
             // SAFETY: descriptor calls between fork and exec are async-signal-safe.
             unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) };
+        }
+        for descriptor in closed.clone() {
+            // SAFETY: as above.
+            unsafe { libc::close(descriptor) };
         }
         let disposition = if ignore_pipe { libc::SIG_IGN } else { libc::SIG_DFL };
         // SAFETY: as above; the guest starts with what this tool was started with.

@@ -13,7 +13,7 @@ use crate::image;
 use crate::report::Message;
 use std::ffi::CStr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Whether SIGPIPE was ignored when the process started, before Rust's runtime ignored it.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
@@ -21,6 +21,16 @@ static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 /// Whether whoever started this process ignores SIGPIPE.
 pub fn inherited_ignored_pipe() -> bool {
     PIPE_IGNORED.load(Ordering::Relaxed)
+}
+
+/// Which of the descriptors 0, 1 and 2 were closed when the process started, before Rust's runtime
+/// put `/dev/null` there: one bit each.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Standard descriptors that whoever started this process had closed.
+pub fn inherited_closed() -> impl Iterator<Item = i32> + Clone {
+    let closed = CLOSED.load(Ordering::Relaxed);
+    (0..3).filter(move |descriptor| closed & 1 << descriptor != 0)
 }
 
 /// The C start-up code calls this before `main`.
@@ -38,6 +48,12 @@ extern "C" fn early(count: i32, arguments: *const *const i8, environment: *const
     // SAFETY: the kernel writes one `Action`.
     unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGPIPE, 0, &raw mut action, 8) };
     PIPE_IGNORED.store(action.handler == signal::IGNORE, Ordering::Relaxed);
+    for descriptor in 0..3 {
+        // SAFETY: asks only.
+        if unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_GETFD) } < 0 {
+            CLOSED.fetch_or(1 << descriptor, Ordering::Relaxed);
+        }
+    }
     // SAFETY: the C library passes the process's own vectors.
     let asked = unsafe { runner_descriptor(environment) };
     if let Some(descriptor) = asked {
