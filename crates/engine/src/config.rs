@@ -1,5 +1,6 @@
 //! What the host wants of a runner, handed over in an anonymous file.
 
+use crate::runner::syscall::seccomp::Filter;
 use serde::{Deserialize, Serialize};
 
 /// Name of the environment variable that makes a process a runner: its value is the descriptor
@@ -41,6 +42,8 @@ pub struct Config {
     pub native: bool,
     /// What `personality` answers: the runner's own has no address randomisation.
     pub personality: u32,
+    /// Filters that the guest has put on its system calls.
+    pub filters: Vec<Filter>,
     /// Descriptor for messages to the host.
     pub channel: i32,
     /// Read end of a pipe whose write end only the host holds.

@@ -129,6 +129,7 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
         native: job.native,
         // SAFETY: asks only.
         personality: unsafe { libc::personality(0xffff_ffff) } as u32,
+        filters: Vec::new(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };
@@ -144,12 +145,16 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     let status = supervisor
         .wait(child.id() as i32, !job.native)
         .map_err(|error| RunError::System("wait for the guest", error))?;
+    let status = ExitStatus::from_raw(status);
     let (heard, open) = listener.finish();
-    if let Some(messages) = open {
+    // Whoever kills the guest outright wants all of it gone: it ends with this process.
+    if let Some(messages) = open
+        && status.signal() != Some(libc::SIGKILL)
+    {
         listen::leave_behind(&messages, &lifeline_write);
     }
     drop(supervisor);
-    finish(ExitStatus::from_raw(status), heard)
+    finish(status, heard)
 }
 
 fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {

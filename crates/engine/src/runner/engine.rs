@@ -478,7 +478,7 @@ fn is_guarded_write(info: &SignalInfo) -> bool {
 }
 
 /// The guest dies of a signal, and so does this process.
-fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
+pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     let signal = info.number();
     if is_fault(signal) || signal == libc::SIGABRT {
         report::crash(info, &cpu().registers, &engine().memory);

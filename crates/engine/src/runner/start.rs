@@ -136,9 +136,17 @@ fn keep_random(auxiliary: &mut [(u64, u64)]) {
 
 fn read_config(descriptor: i32) -> Config {
     let mut text = vec![0; 64 << 10];
-    // SAFETY: the kernel writes at most the buffer's length.
-    let got = unsafe { syscall!(libc::SYS_pread64, descriptor, text.as_mut_ptr(), text.len(), 0) };
-    text.truncate(got.max(0) as usize);
+    loop {
+        // SAFETY: the kernel writes at most the buffer's length.
+        let got =
+            unsafe { syscall!(libc::SYS_pread64, descriptor, text.as_mut_ptr(), text.len(), 0) };
+        let got = got.max(0) as usize;
+        if got < text.len() {
+            text.truncate(got);
+            break;
+        }
+        text.resize(2 * got, 0);
+    }
     // SAFETY: the descriptor was made for this and is not used again.
     unsafe { syscall!(libc::SYS_close, descriptor) };
     serde_json::from_slice(&text)

@@ -3,12 +3,14 @@
 //!
 //! * [`memory`]: the address space is the engine's to arrange;
 //! * [`process`]: threads, children, `execve`, the end;
+//! * [`seccomp`]: what the guest forbids itself;
 //! * [`signals`]: dispositions, masks, frames;
 //! * [`files`]: what would show the runner instead of the guest.
 
 pub mod files;
 mod memory;
 mod process;
+pub mod seccomp;
 mod signals;
 
 pub use process::after_fork_in_child;
@@ -43,6 +45,9 @@ impl Outcome {
 
 /// Decides about a system call.
 pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Outcome {
+    if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
+        return outcome;
+    }
     let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
     match number as i64 {
         libc::SYS_mmap => memory::mmap(engine, a),
@@ -80,7 +85,9 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
             Outcome::error(libc::ENOSYS)
         }
-        libc::SYS_seccomp => Outcome::error(libc::EINVAL),
+        libc::SYS_seccomp => seccomp::seccomp(engine, thread, a),
+        libc::SYS_prctl if a[0] as i32 == libc::PR_SET_SECCOMP => seccomp::set(engine, thread, a),
+        libc::SYS_prctl if a[0] as i32 == libc::PR_GET_SECCOMP => seccomp::get(engine, thread),
         libc::SYS_prctl if process::is_refused_prctl(a[0] as i32) => Outcome::error(libc::EINVAL),
 
         libc::SYS_close

@@ -3,6 +3,7 @@
 use super::cpu::{Registers, cpu};
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
+use super::syscall::seccomp::Filter;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 /// Room for the XSAVE image of x87, SSE and AVX, and then some.
@@ -70,6 +71,8 @@ pub struct Thread {
     pub foreign: bool,
     /// Signal dispositions of that child, where it does not share them too.
     pub own_actions: Option<Box<Actions>>,
+    /// Filters on system calls that only this thread has.
+    pub filters: Vec<Filter>,
     /// Futex word that says the baton is ours.
     pub granted: AtomicU32,
     /// Next in the queue for the baton.
@@ -97,6 +100,7 @@ impl Thread {
             suspended: false,
             foreign: false,
             own_actions: None,
+            filters: Vec::new(),
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })

@@ -87,7 +87,9 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
         fault(info, context, thread);
     } else if signal == KICK && take_kick(thread) {
         thread.preempt = true;
-        redo_interrupted_call(context);
+        if thread.inbox.signals() == Mask::default() {
+            redo_interrupted_call(context);
+        }
         interrupt(context, thread);
     } else {
         thread.inbox.put(info);

@@ -50,11 +50,11 @@ fn set_personality(persona: u32) {
     unsafe { syscall!(libc::SYS_personality, persona) };
 }
 
-/// Options that would take the runner away from the guest, or filter the runner's own calls.
+/// Options that would take the runner away from the guest.
 pub fn is_refused_prctl(option: i32) -> bool {
     const PR_SET_MM: i32 = 35;
     const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
-    matches!(option, libc::PR_SET_SECCOMP | PR_SET_MM | PR_SET_SYSCALL_USER_DISPATCH)
+    matches!(option, PR_SET_MM | PR_SET_SYSCALL_USER_DISPATCH)
 }
 
 /// `clone`: a thread or a child.
@@ -109,6 +109,7 @@ fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64) -> 
     thread.mask = parent.mask;
     thread.foreign = parent.foreign;
     thread.own_actions = parent.own_actions.clone();
+    thread.filters = parent.filters.clone();
     *thread.vector = (*parent.vector).clone();
     thread
 }
