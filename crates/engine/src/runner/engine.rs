@@ -103,14 +103,14 @@ impl Engine {
     }
 
     /// The translation of the code at `pc`, made now if need be.
-    fn translation(&mut self, pc: u64) -> Result<Id, SignalInfo> {
+    fn translation(&mut self, pc: u64) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone && let Some(id) = self.cache.find(pc) {
             return Ok(id);
         }
         let limit = if alone { 1 } else { self.config.superblock_limit };
         let superblock = superblock::decode(&self.memory, pc, limit)
-            .map_err(|superblock::NotExecutable(at)| self.fetch_fault(at))?;
+            .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
         if !alone {
             self.guard_code(&superblock);
         }
@@ -271,7 +271,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         Ok(id) => id,
         Err(info) => {
             cpu().registers.flags |= RESUME_FLAG;
-            fault(thread, info);
+            fault(thread, *info);
             return CameBy::Elsewhere;
         }
     };
