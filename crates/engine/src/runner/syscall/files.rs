@@ -6,7 +6,9 @@ use crate::runner::guest::{self, Checked};
 use crate::runner::layout;
 use crate::runner::signal::frame::GuestMemory;
 use crate::runner::sys::{self, syscall};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Calls on descriptors by number: those of the engine do not exist for the guest.
 pub fn descriptor_call(number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
@@ -128,7 +130,6 @@ fn without_ours(mut entries: &[u8]) -> Vec<u8> {
 
 /// Whether a directory lists the open descriptors of a guest.
 fn lists_descriptors(directory: u64) -> bool {
-    use std::os::unix::fs::MetadataExt;
     let Ok(path) = std::fs::read_link(format!("/proc/self/fd/{}", directory as i32)) else {
         return false;
     };
@@ -138,12 +139,18 @@ fn lists_descriptors(directory: u64) -> bool {
     let Some(process) = inside.iter().next().filter(|_| name == "fd" || name == "fdinfo") else {
         return false;
     };
-    let same_file = || {
-        let theirs = std::path::Path::new("/proc").join(process).join("exe").metadata().ok()?;
-        let own = std::fs::metadata("/proc/self/exe").ok()?;
-        Some((theirs.dev(), theirs.ino()) == (own.dev(), own.ino()))
+    is_runner(process)
+}
+
+/// Whether a process, by its name in `/proc`, runs the same executable as this one.
+pub fn is_runner(process: &OsStr) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let file = |process: &OsStr| {
+        let meta = Path::new("/proc").join(process).join("exe").metadata().ok()?;
+        Some((meta.dev(), meta.ino()))
     };
-    same_file().unwrap_or(false)
+    let own = file("self".as_ref());
+    own.is_some() && file(process) == own
 }
 
 /// What of `/proc/self` a path names.

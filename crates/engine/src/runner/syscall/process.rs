@@ -258,6 +258,13 @@ pub fn execve(
     };
     let shown = PathBuf::from(OsString::from_vec(path.clone()));
     match image::resolve(&shown) {
+        Ok(_) if engine.config.children == Children::Follow && is_traced_by_guest() => {
+            engine::note(&format!(
+                "{} is started by a debugger or tracer: it runs natively, unobserved",
+                shown.display()
+            ));
+            return execute_natively(thread, &path, &arguments, &environment);
+        }
         Ok(_) if engine.config.children == Children::Follow => {}
         Ok(_) => return execute_natively(thread, &path, &arguments, &environment),
         Err(why @ (Unusable::Setuid | Unusable::WrongKind(_) | Unusable::Place(_))) => {
@@ -351,6 +358,17 @@ fn write_config(config: &Config) -> Option<i32> {
     };
     sys::write_all(high as i32, &text);
     Some(high as i32)
+}
+
+/// Whether another guest traces this process: it would see the runner, and put its breakpoints
+/// where no code runs.
+fn is_traced_by_guest() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    match tracer.map(str::trim) {
+        None | Some("0") => false,
+        Some(tracer) => files::is_runner(tracer.as_ref()),
+    }
 }
 
 /// Lets a program go: it sees nothing of the engine.
