@@ -46,6 +46,8 @@ pub struct Config {
     pub filters: Vec<Filter>,
     /// Descriptor for messages to the host.
     pub channel: i32,
+    /// The runner's own executable, open: inside a `chroot` there is no path to it.
+    pub executable: i32,
     /// Read end of a pipe whose write end only the host holds.
     pub lifeline: i32,
 }

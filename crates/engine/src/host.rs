@@ -121,6 +121,9 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
     let lifeline = high(&lifeline_read)?;
+    let own = File::open("/proc/self/exe")
+        .map_err(|error| RunError::System("open this program", error))?;
+    let own = high(&own)?;
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
@@ -130,17 +133,18 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
         // SAFETY: asks only.
         personality: unsafe { libc::personality(0xffff_ffff) } as u32,
         filters: Vec::new(),
+        executable: own.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), config.as_raw_fd()];
+    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), own.as_raw_fd(), config.as_raw_fd()];
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
     prepare(&mut command, Image::of(job, config.as_raw_fd()), keep, supervisor.inherited());
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, config));
+    drop((writer, channel, lifeline, lifeline_read, own, config));
     let listener = Listener::start(reader, stop, stopped);
     let status = supervisor
         .wait(child.id() as i32, !job.native)
@@ -246,7 +250,7 @@ fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
 }
 
 /// What the child does to become the runner.
-fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3], inherited: Inherited) {
+fn prepare(command: &mut Command, image: Image, keep: [RawFd; 4], inherited: Inherited) {
     // Addresses, because the closure must be `Send`; the strings they lead to move along with it.
     let arguments: Vec<usize> =
         pointers(&image.arguments).into_iter().map(|text| text as usize).collect();

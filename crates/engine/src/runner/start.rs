@@ -6,6 +6,7 @@ use super::load::{self, Arguments, InitialStack, LoadError};
 use super::memory::{Mapping, Memory};
 use super::stack::{self, Block};
 use super::sys::{self, syscall};
+use super::syscall::files;
 use super::thread::Thread;
 use super::{arena, cpu, layout, report, signal};
 use crate::config::{Config, VARIABLE};
@@ -243,7 +244,10 @@ pub fn follow_host(lifeline: i32) {
         if own < 0 {
             return;
         }
-        let high = sys::duplicate_high(own as i32, true);
+        // In the child of a fork this takes the place of the parent's.
+        let high = sys::with_lifted_limit(|| {
+            syscall!(libc::SYS_dup3, own, files::LIFELINE, libc::O_CLOEXEC)
+        });
         syscall!(libc::SYS_close, own);
         syscall!(libc::SYS_fcntl, high, F_SETSIG, libc::SIGKILL);
         syscall!(libc::SYS_fcntl, high, libc::F_SETOWN, sys::getpid());

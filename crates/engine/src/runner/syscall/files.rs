@@ -27,6 +27,8 @@ fn is_ours(descriptor: u64) -> bool {
 
 /// How many numbers from [`layout::DESCRIPTORS`] on are the engine's.
 const OWN: i32 = 8;
+/// Number of a process's own way to notice the host's end.
+pub const LIFELINE: i32 = layout::DESCRIPTORS + OWN - 2;
 const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
 
 /// Holds all of the engine's numbers, so that the guest is never given one of them; the last can
@@ -52,7 +54,7 @@ fn hold_all(lifeline: i32) {
 pub fn hide_from_exec(hidden: bool) {
     let config = &crate::runner::engine::engine().config;
     let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
-    for descriptor in [config.channel, config.lifeline] {
+    for descriptor in [config.channel, config.lifeline, config.executable] {
         // SAFETY: descriptors of ours.
         unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
     }

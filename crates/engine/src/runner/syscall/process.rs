@@ -280,7 +280,8 @@ pub fn execve(
     let Some(descriptor) = write_config(&config) else { return Outcome::error(libc::ENOMEM) };
     environment.push(format!("{VARIABLE}={descriptor}").into_bytes());
     let arguments = if arguments.is_empty() { vec![Vec::new()] } else { arguments };
-    let outcome = execute(thread, b"/proc/self/exe", &arguments, &environment);
+    let runner = engine.config.executable;
+    let outcome = execute(thread, Some(runner), b"", &arguments, &environment);
     // SAFETY: the descriptor is ours; the call failed.
     unsafe { syscall!(libc::SYS_close, descriptor) };
     files::keep_spare();
@@ -381,15 +382,16 @@ fn execute_natively(
     let persona = engine::engine().config.personality;
     files::hide_from_exec(true);
     set_personality(persona);
-    let outcome = execute(thread, path, arguments, environment);
+    let outcome = execute(thread, None, path, arguments, environment);
     set_personality(persona | libc::ADDR_NO_RANDOMIZE as u32);
     files::hide_from_exec(false);
     outcome
 }
 
-/// Hands over to another program; only comes back if that fails.
+/// Hands over to another program, by path or descriptor; only comes back if that fails.
 fn execute(
     thread: &mut Thread,
+    file: Option<i32>,
     path: &[u8],
     arguments: &[Vec<u8>],
     environment: &[Vec<u8>],
@@ -411,7 +413,16 @@ fn execute(
     // SAFETY: the kernel only reads what it is given, all of which is alive.
     let answer = unsafe {
         syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8);
-        syscall!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment.as_ptr())
+        let (directory, flags) =
+            file.map_or((libc::AT_FDCWD, 0), |file| (file, libc::AT_EMPTY_PATH));
+        syscall!(
+            libc::SYS_execveat,
+            directory as i64,
+            path.as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+            flags
+        )
     };
     if thread.foreign {
         // SAFETY: our own thread.
