@@ -26,7 +26,7 @@ int main(void)
         _exit(0);
     }
     uint32_t crc = 0;
-    do {
+    do { /* at least once: all signals may have come before the first look */
         uint32_t x = 0xffffffff;
         for (int i = 0; i < 1000; i++) {
             x ^= (uint32_t)i;

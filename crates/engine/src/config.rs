@@ -1,5 +1,6 @@
 //! What the host wants of a runner, handed over in an anonymous file.
 
+use crate::runner::syscall::seccomp::Filter;
 use events::Plan;
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +31,14 @@ pub struct Config {
     pub superblock_limit: usize,
     /// Load the guest, stop, and run it natively: the reference for tests.
     pub native: bool,
+    /// What `personality` answers: the runner's own has no address randomisation.
+    pub personality: u32,
+    /// Filters that the guest has put on its system calls.
+    pub filters: Vec<Filter>,
     /// Descriptor for messages to the host.
     pub channel: i32,
+    /// The runner's own executable, open: inside a `chroot` there is no path to it.
+    pub executable: i32,
     /// Read end of a pipe whose write end only the host holds.
     pub lifeline: i32,
 }

@@ -1,19 +1,25 @@
-//! The host's side: starts a runner, listens to it, and tells how the guest ended.
+//! The host's side: starts a runner, listens to it ([`listen`]), stands in for it towards whoever
+//! started this process ([`supervise`]), and tells how the guest ended.
+
+mod listen;
+mod supervise;
 
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
-use crate::listen::{self, MakeConsumer};
-use crate::report::{CrashReport, Message};
-use crate::runner::{layout, start};
+use crate::listen::MakeConsumer;
+use crate::report::CrashReport;
+use crate::runner::{start, sys};
 use events::{Discard, Plan};
+use listen::{Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Seek, Write};
+use std::io::{self, Seek, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use supervise::{Inherited, Supervisor};
 
 /// What to run and how.
 #[derive(Clone, Debug)]
@@ -119,68 +125,44 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
     let lifeline = high(&lifeline_read)?;
+    let own = File::open("/proc/self/exe")
+        .map_err(|error| RunError::System("open this program", error))?;
+    let own = high(&own)?;
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
         plan: job.plan,
         superblock_limit: job.superblock_limit,
         native: false,
+        // SAFETY: asks only.
+        personality: unsafe { libc::personality(0xffff_ffff) } as u32,
+        filters: Vec::new(),
+        executable: own.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), config.as_raw_fd()];
-    prepare(&mut command, Image::of(job, config.as_raw_fd()), keep);
-    let signals = Signals::ignore();
-    let mut child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, config));
-    let (status, heard) = std::thread::scope(|scope| {
-        let listener = scope.spawn(move || listen(reader, make));
-        let status = child.wait();
-        (status, listener.join())
+    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), own.as_raw_fd(), config.as_raw_fd()];
+    let supervisor = Supervisor::new();
+    let (stopped, stop) = pipe("make a pipe")?;
+    prepare(&mut command, Image::of(job, config.as_raw_fd(), supervisor.inherited()), keep);
+    let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
+    drop((writer, channel, lifeline, lifeline_read, own, config));
+    let (status, (heard, open)) = std::thread::scope(|scope| {
+        let listener = Listener::start(scope, make, reader, stop, stopped);
+        (supervisor.wait(child.id() as i32, true), listener.finish())
     });
     let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
-    drop(signals);
-    // Processes that the guest left behind keep the pipe open: what they say later is not waited
-    // for. The lifeline stays open until this process ends, and then ends them too.
-    std::mem::forget(lifeline_write);
-    finish(status, heard.unwrap_or_default())
-}
-
-#[derive(Default)]
-struct Heard {
-    crashes: Vec<CrashReport>,
-    notes: Vec<String>,
-    fault: Option<(String, u64)>,
-}
-
-fn listen(reader: OwnedFd, make: MakeConsumer<'_>) -> Heard {
-    let mut heard = Heard::default();
-    let mut feeding = Vec::new();
-    for line in BufReader::new(File::from(reader)).lines() {
-        let Ok(line) = line else { break };
-        match serde_json::from_str(&line) {
-            Ok(Message::Crash(report)) => heard.crashes.push(*report),
-            Ok(Message::Fault { what, pc }) => heard.fault = Some((what, pc)),
-            Ok(Message::Note(text)) => heard.notes.push(text),
-            Ok(Message::Ring { process, descriptor }) => {
-                match listen::attach(process, descriptor, make(process)) {
-                    Ok(thread) => feeding.push(thread),
-                    Err(error) => {
-                        heard.notes.push(format!("events of {process} are lost: {error}"))
-                    }
-                }
-            }
-            Err(_) => heard.notes.push(line),
-        }
+    let status = ExitStatus::from_raw(status);
+    // Whoever kills the guest outright wants all of it gone: it ends with this process.
+    if let Some(messages) = open
+        && status.signal() != Some(libc::SIGKILL)
+    {
+        listen::leave_behind(&messages, &lifeline_write);
     }
-    for thread in feeding {
-        if thread.join().is_err() {
-            heard.fault = Some(("a consumer of events panicked".into(), 0));
-        }
-    }
-    heard
+    drop(supervisor);
+    finish(status, heard)
 }
 
 fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
@@ -224,15 +206,13 @@ fn pipe(what: &'static str) -> Result<(OwnedFd, OwnedFd), RunError> {
 
 /// A copy of a descriptor above those that guests use.
 fn high(descriptor: &impl AsRawFd) -> Result<OwnedFd, RunError> {
-    let number = descriptor.as_raw_fd();
-    // SAFETY: copies a live descriptor.
-    let copy = unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, layout::DESCRIPTORS) };
+    let copy = sys::duplicate_high(descriptor.as_raw_fd(), true);
     if copy < 0 {
-        let error = io::Error::last_os_error();
-        return Err(RunError::System("use descriptor 1000 (see `ulimit -n`)", error));
+        let error = io::Error::from_raw_os_error(-copy as i32);
+        return Err(RunError::System("use descriptor 1000 (see `ulimit -Hn`)", error));
     }
     // SAFETY: it was just made.
-    Ok(unsafe { OwnedFd::from_raw_fd(copy) })
+    Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
 }
 
 fn config_file(config: &Config) -> Result<OwnedFd, RunError> {
@@ -258,6 +238,9 @@ struct Image {
     arguments: Vec<*const libc::c_char>,
     environment: Vec<*const libc::c_char>,
     ignore_pipe: bool,
+    /// Standard descriptors that were closed when this tool started.
+    closed: Vec<RawFd>,
+    inherited: Inherited,
 }
 
 // SAFETY: the pointers lead to the strings that move along with them.
@@ -266,7 +249,7 @@ unsafe impl Send for Image {}
 unsafe impl Sync for Image {}
 
 impl Image {
-    fn of(job: &Job, config: RawFd) -> Self {
+    fn of(job: &Job, config: RawFd, inherited: Inherited) -> Self {
         let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
         let arguments: Vec<CString> = [&job.program]
             .into_iter()
@@ -287,6 +270,8 @@ impl Image {
             arguments: argument_pointers,
             environment: environment_pointers,
             ignore_pipe: start::inherited_ignored_pipe(),
+            closed: start::inherited_closed().collect(),
+            inherited,
         }
     }
 
@@ -296,14 +281,18 @@ impl Image {
             // SAFETY: changes a flag of a descriptor.
             unsafe { libc::fcntl(*descriptor, libc::F_SETFD, 0) };
         }
+        for descriptor in &self.closed {
+            // SAFETY: closes what was closed for this tool too.
+            unsafe { libc::close(*descriptor) };
+        }
         let disposition = if self.ignore_pipe { libc::SIG_IGN } else { libc::SIG_DFL };
         // SAFETY: the guest starts with what this tool was started with; both vectors end with a
         // null pointer and their strings are alive.
         unsafe {
             libc::signal(libc::SIGPIPE, disposition);
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-            libc::personality(libc::ADDR_NO_RANDOMIZE as _);
+            self.inherited.restore();
+            let before = libc::personality(0xffff_ffff);
+            libc::personality((before | libc::ADDR_NO_RANDOMIZE) as _);
             libc::execve(
                 c"/proc/self/exe".as_ptr(),
                 self.arguments.as_ptr(),
@@ -315,7 +304,7 @@ impl Image {
 }
 
 /// Makes the child of a command the runner.
-fn prepare(command: &mut Command, image: Image, keep: [RawFd; 3]) {
+fn prepare(command: &mut Command, image: Image, keep: [RawFd; 4]) {
     // SAFETY: the closure only makes async-signal-safe calls.
     unsafe { command.pre_exec(move || Err(image.execute(&keep))) };
 }
@@ -331,34 +320,13 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         plan: Plan::default(),
         superblock_limit: job.superblock_limit,
         native: true,
+        personality: 0,
+        filters: Vec::new(),
+        executable: -1,
         channel: 2,
         lifeline: -1,
     };
     let config = config_file(&config)?;
-    let image = Image::of(job, config.as_raw_fd());
+    let image = Image::of(job, config.as_raw_fd(), Supervisor::new().inherited());
     Err(RunError::System("start the runner", image.execute(&[config.as_raw_fd()])))
-}
-
-/// While a guest runs, keys typed at the terminal are for the guest.
-struct Signals;
-
-impl Signals {
-    fn ignore() -> Self {
-        // SAFETY: changes dispositions only.
-        unsafe {
-            libc::signal(libc::SIGINT, libc::SIG_IGN);
-            libc::signal(libc::SIGQUIT, libc::SIG_IGN);
-        }
-        Self
-    }
-}
-
-impl Drop for Signals {
-    fn drop(&mut self) {
-        // SAFETY: changes dispositions only.
-        unsafe {
-            libc::signal(libc::SIGINT, libc::SIG_DFL);
-            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
-        }
-    }
 }

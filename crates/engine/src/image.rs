@@ -4,6 +4,7 @@
 //! The host uses this to refuse unusable programs with a sentence, the runner to load them.
 //! Nothing is mapped here.
 
+use crate::runner::layout;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
@@ -67,6 +68,8 @@ pub enum Unusable {
     Truncated,
     /// Its headers contradict themselves.
     Malformed(&'static str),
+    /// It wants memory at an address that the engine uses or nobody has.
+    Place(u64),
     /// The loader or interpreter that it names cannot be used.
     Interpreter(PathBuf, Box<Unusable>),
     /// Scripts that name scripts that name scripts …
@@ -91,6 +94,11 @@ impl fmt::Display for Unusable {
             }
             Self::Truncated => out.write_str("is a truncated ELF file"),
             Self::Malformed(what) => write!(out, "is a damaged ELF file: {what}"),
+            Self::Place(address) => write!(
+                out,
+                "wants memory from {address:#x} on, which the engine uses or nobody has; \
+                 a position-independent build can be moved"
+            ),
             Self::Interpreter(path, why) => {
                 write!(out, "needs the interpreter {}, which {why}", path.display())
             }
@@ -153,6 +161,7 @@ pub fn resolve(path: &Path) -> Result<Resolved, Unusable> {
         match program {
             Program::Elf(image) => {
                 let interpreter = image.interpreter.clone().map(read_interpreter).transpose()?;
+                check_places(&image)?;
                 return Ok(Resolved { path, image: *image, interpreter, prepended });
             }
             Program::Script { interpreter, argument } => {
@@ -168,6 +177,19 @@ pub fn resolve(path: &Path) -> Result<Resolved, Unusable> {
         }
     }
     Err(Unusable::TooManyInterpreters)
+}
+
+/// Whether the guest can have the addresses that the program is made for.
+fn check_places(image: &Image) -> Result<(), Unusable> {
+    let base = if image.relocatable { layout::PIE_BASE } else { 0 };
+    for segment in &image.segments {
+        let start = (segment.address + base) & !0xfff;
+        let end = (segment.address + base + segment.memory_size).next_multiple_of(0x1000);
+        if end > layout::MAPPINGS_TOP || layout::belongs_to_engine(&(start..end)) {
+            return Err(Unusable::Place(start));
+        }
+    }
+    Ok(())
 }
 
 fn read_interpreter(path: PathBuf) -> Result<(PathBuf, Image), Unusable> {

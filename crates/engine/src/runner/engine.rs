@@ -108,8 +108,13 @@ impl Engine {
         })
     }
 
+    /// The dispositions that count for a thread.
+    pub fn actions_of<'a>(&'a mut self, thread: &'a mut Thread) -> &'a mut Actions {
+        thread.own_actions.as_deref_mut().unwrap_or(&mut self.actions)
+    }
+
     /// The translation of the code at `pc`, made now if need be.
-    fn translation(&mut self, pc: u64) -> Result<Id, SignalInfo> {
+    fn translation(&mut self, pc: u64) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone && let Some(id) = self.cache.find(pc) {
             return Ok(id);
@@ -121,7 +126,7 @@ impl Engine {
             accesses: plan.memory,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
-            .map_err(|superblock::NotExecutable(at)| self.fetch_fault(at))?;
+            .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
         if !alone {
             self.guard_code(&superblock);
         }
@@ -330,7 +335,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         Ok(id) => id,
         Err(info) => {
             cpu().registers.flags |= RESUME_FLAG;
-            fault(thread, info);
+            fault(thread, *info);
             return CameBy::Elsewhere;
         }
     };
@@ -461,7 +466,7 @@ fn refuse(pc: u64) -> ! {
 fn attend(thread: &mut Thread) {
     cpu().attention = 0;
     thread.attention = 0;
-    if let Some(info) = thread.inbox.take() {
+    while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
     if std::mem::replace(&mut thread.preempt, false) && baton::wanted() {
@@ -476,19 +481,41 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
     let signal = info.number();
     let suspended = std::mem::replace(&mut thread.suspended, false);
     if thread.mask.has(signal) && !suspended {
-        signal::send_back(&info, sys::getpid(), thread.tid);
+        if signal::can_be_pending(signal) {
+            signal::send_back(&info, sys::getpid(), thread.tid);
+        } else {
+            thread.held.put(info);
+        }
         signal::apply(thread.mask);
         return;
     }
-    let action = *engine().actions.get(signal);
+    let action = *engine().actions_of(thread).get(signal);
     if !action.is_handler() {
-        signal::apply(thread.mask);
-        if action.handler == signal::IGNORE {
-            return;
+        if action.handler == signal::DEFAULT && is_deadly(signal) {
+            die_of(thread, &info);
         }
-        die_of(thread, &info);
+        if action.handler == signal::DEFAULT {
+            // Stopping and continuing are the kernel's to do.
+            signal::send_back(&info, sys::getpid(), thread.tid);
+        }
+        signal::apply(thread.mask);
+        return;
     }
     enter_handler(thread, &action, &info);
+}
+
+/// Whether a signal ends a process that does nothing about it.
+fn is_deadly(signal: i32) -> bool {
+    !matches!(
+        signal,
+        libc::SIGCHLD
+            | libc::SIGURG
+            | libc::SIGWINCH
+            | libc::SIGCONT
+            | libc::SIGTSTP
+            | libc::SIGTTIN
+            | libc::SIGTTOU
+    )
 }
 
 fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
@@ -506,7 +533,7 @@ fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
     thread.mask = Mask(thread.mask.0 | action.mask).without_unblockable();
     if action.has(libc::SA_RESETHAND) {
         let reset = Action { handler: signal::DEFAULT, ..*action };
-        engine().actions.set(signal, reset);
+        engine().actions_of(thread).set(signal, reset);
     }
     signal::apply(thread.mask);
 }
@@ -530,7 +557,7 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         }
     }
     let signal = info.number();
-    let action = *engine().actions.get(signal);
+    let action = *engine().actions_of(thread).get(signal);
     if !action.is_handler() || thread.mask.has(signal) {
         die_of(thread, &info);
     }
@@ -545,7 +572,7 @@ fn is_guarded_write(info: &SignalInfo) -> bool {
 }
 
 /// The guest dies of a signal, and so does this process.
-fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
+pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     let signal = info.number();
     if is_fault(signal) || signal == libc::SIGABRT {
         report::crash(info, &cpu().registers, &engine().memory);

@@ -6,6 +6,7 @@ use super::memory::{Mapping, Memory};
 use super::sys;
 use crate::image::{Image, Resolved, Segment};
 use std::fs::File;
+use std::ops::Range;
 use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::rc::Rc;
@@ -84,11 +85,16 @@ fn map_image(path: &Path, image: &Image, bias: u64, memory: &mut Memory) -> Resu
     let absolute = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let name: Rc<str> = absolute.to_string_lossy().into();
     let (low, high) = span(image);
-    let whole = low + bias..high + bias;
-    if !memory.is_free(&whole) {
-        return Err(LoadError::Occupied(whole.start));
+    let reserved = low + bias..high + bias;
+    if image.relocatable && !memory.is_free(&reserved) {
+        return Err(LoadError::Occupied(reserved.start));
     }
     for segment in &image.segments {
+        let start = (segment.address + bias) & !(PAGE - 1);
+        let end = (segment.address + bias + segment.memory_size).next_multiple_of(PAGE);
+        if layout::belongs_to_engine(&(start..end)) {
+            return Err(LoadError::Occupied(start));
+        }
         map_segment(&file, &name, segment, bias, memory)?;
     }
     Ok(high + bias)
@@ -159,18 +165,31 @@ fn hidden(kind: u64) -> bool {
     matches!(kind, libc::AT_SYSINFO_EHDR | AT_RSEQ_FEATURE_SIZE | AT_RSEQ_ALIGN)
 }
 
-/// Writes the initial stack at the top of the main thread's stack; the stack pointer to start
-/// with. The auxiliary vector in `given` becomes the guest's.
+/// The initial stack.
+pub struct InitialStack {
+    /// Stack pointer to start with.
+    pub pointer: u64,
+    /// Where the arguments' strings are.
+    pub arguments: Range<u64>,
+    /// Where the environment's strings are.
+    pub environment: Range<u64>,
+}
+
+/// Writes the initial stack at the top of the main thread's stack. The auxiliary vector in
+/// `given` becomes the guest's.
 ///
 /// # Safety
 /// The stack mapping must be the process's own main stack, with nothing on it still in use.
-pub unsafe fn build_stack(top: u64, given: &mut Arguments, loaded: &Loaded) -> u64 {
+pub unsafe fn build_stack(top: u64, given: &mut Arguments, loaded: &Loaded) -> InitialStack {
     let mut writer = StackWriter { pointer: top - 8 };
     let path = writer.string(&given.path);
+    let strings_end = writer.pointer;
     let environment: Vec<u64> =
         given.environment.iter().rev().map(|text| writer.string(text)).rev_collect();
+    let environment_start = writer.pointer;
     let arguments: Vec<u64> =
         given.arguments.iter().rev().map(|text| writer.string(text)).rev_collect();
+    let arguments_start = writer.pointer;
     let platform = writer.string(b"x86_64");
     let random = given.auxiliary.iter().find(|(kind, _)| *kind == libc::AT_RANDOM);
     let mut seed = [0u8; 16];
@@ -208,7 +227,11 @@ pub unsafe fn build_stack(top: u64, given: &mut Arguments, loaded: &Loaded) -> u
     table.extend(auxiliary.iter().flat_map(|(kind, value)| [*kind, *value]));
     // SAFETY: the caller's promise; the kernel grows the stack on demand.
     unsafe { std::ptr::copy_nonoverlapping(table.as_ptr(), start as *mut u64, table.len()) };
-    start
+    InitialStack {
+        pointer: start,
+        arguments: arguments_start..environment_start,
+        environment: environment_start..strings_end,
+    }
 }
 
 struct StackWriter {

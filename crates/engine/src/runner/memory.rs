@@ -37,6 +37,8 @@ pub struct Memory {
     entries: BTreeMap<u64, Entry>,
     /// The extent that code was last fetched from.
     fetched: Cell<(u64, u64)>,
+    /// What the main stack may grow to: mappings are placed below that.
+    pub stack_room: u64,
     /// First and current end of the heap that `brk` moves.
     pub heap: Range<u64>,
 }
@@ -160,7 +162,8 @@ impl Memory {
         {
             return Some(hint);
         }
-        self.place_below(length, layout::MAPPINGS_TOP, layout::MAPPINGS_BOTTOM)
+        let top = layout::MAPPINGS_TOP.min(layout::USER_END - self.stack_room);
+        self.place_below(length, top, layout::MAPPINGS_BOTTOM)
     }
 
     /// Other pages that show, and let the guest write, the same bytes as the page at `address`.

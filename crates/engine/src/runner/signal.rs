@@ -45,6 +45,11 @@ const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
 }
 
+/// Whether the kernel can keep the signal pending while the guest blocks it.
+pub fn can_be_pending(signal: i32) -> bool {
+    !is_fault(signal) && signal != KICK
+}
+
 /// Signals that the processor raises.
 const FAULTS: u64 = bit(libc::SIGSEGV)
     | bit(libc::SIGBUS)
@@ -97,6 +102,34 @@ impl SignalInfo {
     /// Puts another address in its place, where the kernel's was one of the cache.
     pub fn set_address(&mut self, address: u64) {
         self.raw[16..24].copy_from_slice(&address.to_le_bytes());
+    }
+}
+
+/// Signals that have come and wait to be delivered. There can be no more than one of each that
+/// the kernel never blocks for us, and one other.
+#[derive(Clone, Copy, Default)]
+pub struct Inbox([Option<SignalInfo>; 8]);
+
+impl Inbox {
+    /// Puts a signal in; one that waits already is not put in twice.
+    pub fn put(&mut self, info: SignalInfo) {
+        let waits = self.0.iter().flatten().any(|other| other.number() == info.number());
+        if !waits && let Some(free) = self.0.iter_mut().find(|slot| slot.is_none()) {
+            *free = Some(info);
+        }
+    }
+
+    /// Takes the first out that is in `wanted`.
+    pub fn take(&mut self, wanted: Mask) -> Option<SignalInfo> {
+        let found = |slot: &&mut Option<SignalInfo>| {
+            slot.as_ref().is_some_and(|info| wanted.has(info.number()))
+        };
+        self.0.iter_mut().find(found)?.take()
+    }
+
+    /// Which signals wait.
+    pub fn signals(&self) -> Mask {
+        Mask(self.0.iter().flatten().fold(0, |all, info| all | bit(info.number())))
     }
 }
 

@@ -2,10 +2,11 @@
 //! the guest could notice.
 
 use super::engine::{self, Engine};
-use super::load::{self, Arguments, LoadError};
+use super::load::{self, Arguments, InitialStack, LoadError};
 use super::memory::{Mapping, Memory};
 use super::stack::{self, Block};
 use super::sys::{self, syscall};
+use super::syscall::files;
 use super::thread::Thread;
 use super::{arena, cpu, layout, report, signal};
 use crate::config::{Config, VARIABLE};
@@ -13,7 +14,7 @@ use crate::image;
 use crate::report::Message;
 use std::ffi::CStr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Whether SIGPIPE was ignored when the process started, before Rust's runtime ignored it.
 static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
@@ -21,6 +22,16 @@ static PIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 /// Whether whoever started this process ignores SIGPIPE.
 pub fn inherited_ignored_pipe() -> bool {
     PIPE_IGNORED.load(Ordering::Relaxed)
+}
+
+/// Which of the descriptors 0, 1 and 2 were closed when the process started, before Rust's runtime
+/// put `/dev/null` there: one bit each.
+static CLOSED: AtomicU8 = AtomicU8::new(0);
+
+/// Standard descriptors that whoever started this process had closed.
+pub fn inherited_closed() -> impl Iterator<Item = i32> + Clone {
+    let closed = CLOSED.load(Ordering::Relaxed);
+    (0..3).filter(move |descriptor| closed & 1 << descriptor != 0)
 }
 
 /// The C start-up code calls this before `main`.
@@ -38,6 +49,12 @@ extern "C" fn early(count: i32, arguments: *const *const i8, environment: *const
     // SAFETY: the kernel writes one `Action`.
     unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGPIPE, 0, &raw mut action, 8) };
     PIPE_IGNORED.store(action.handler == signal::IGNORE, Ordering::Relaxed);
+    for descriptor in 0..3 {
+        // SAFETY: asks only.
+        if unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_GETFD) } < 0 {
+            CLOSED.fetch_or(1 << descriptor, Ordering::Relaxed);
+        }
+    }
     // SAFETY: the C library passes the process's own vectors.
     let asked = unsafe { runner_descriptor(environment) };
     if let Some(descriptor) = asked {
@@ -120,9 +137,17 @@ fn keep_random(auxiliary: &mut [(u64, u64)]) {
 
 fn read_config(descriptor: i32) -> Config {
     let mut text = vec![0; 64 << 10];
-    // SAFETY: the kernel writes at most the buffer's length.
-    let got = unsafe { syscall!(libc::SYS_pread64, descriptor, text.as_mut_ptr(), text.len(), 0) };
-    text.truncate(got.max(0) as usize);
+    loop {
+        // SAFETY: the kernel writes at most the buffer's length.
+        let got =
+            unsafe { syscall!(libc::SYS_pread64, descriptor, text.as_mut_ptr(), text.len(), 0) };
+        let got = got.max(0) as usize;
+        if got < text.len() {
+            text.truncate(got);
+            break;
+        }
+        text.resize(2 * got, 0);
+    }
     // SAFETY: the descriptor was made for this and is not used again.
     unsafe { syscall!(libc::SYS_close, descriptor) };
     serde_json::from_slice(&text)
@@ -153,14 +178,15 @@ extern "C" fn main(start: u64) -> ! {
     name_process(&path);
     // SAFETY: this code runs on the block; the main stack is free.
     let stack = unsafe { load::build_stack(layout::USER_END, &mut arguments, &loaded) };
+    tell_kernel(&stack, &arguments);
     if program.image.executable_stack {
-        memory.protect(layout::MAPPINGS_TOP..layout::USER_END, 7);
+        memory.protect(layout::USER_END - memory.stack_room..layout::USER_END, 7);
     }
     if config.native {
-        run_natively(loaded.entry, stack);
+        run_natively(loaded.entry, stack.pointer);
     }
     let mut registers = cpu::Registers { pc: loaded.entry, flags: 0x202, ..Default::default() };
-    registers.general[4] = stack;
+    registers.general[4] = stack.pointer;
     let mut thread = Thread::new(block, registers);
     thread.tid = sys::gettid();
     let executable = std::fs::canonicalize(&program.path).unwrap_or(program.path);
@@ -218,7 +244,10 @@ pub fn follow_host(lifeline: i32) {
         if own < 0 {
             return;
         }
-        let high = syscall!(libc::SYS_fcntl, own, libc::F_DUPFD_CLOEXEC, layout::DESCRIPTORS);
+        // In the child of a fork this takes the place of the parent's.
+        let high = sys::with_lifted_limit(|| {
+            syscall!(libc::SYS_dup3, own, files::LIFELINE, libc::O_CLOEXEC)
+        });
         syscall!(libc::SYS_close, own);
         syscall!(libc::SYS_fcntl, high, F_SETSIG, libc::SIGKILL);
         syscall!(libc::SYS_fcntl, high, libc::F_SETOWN, sys::getpid());
@@ -226,12 +255,18 @@ pub fn follow_host(lifeline: i32) {
     }
 }
 
+/// As much as a stack without limit gets.
+const LARGEST_STACK: u64 = 1 << 40;
+/// The kernel keeps the stack that far away from other mappings.
+const STACK_GUARD: u64 = 1 << 20;
+
 /// The main stack stays where the kernel put it; the guest takes it over.
 fn reserve_stack(memory: &mut Memory) {
     let mut limit = [0u64; 2];
     // SAFETY: the kernel writes two words.
     unsafe { syscall!(libc::SYS_getrlimit, libc::RLIMIT_STACK, limit.as_mut_ptr()) };
-    let size = limit[0].min(layout::USER_END - layout::MAPPINGS_TOP - (1 << 20)) & !0xfff;
+    let size = limit[0].min(LARGEST_STACK) & !0xfff;
+    memory.stack_room = size + STACK_GUARD;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     memory.insert(
         layout::USER_END - size..layout::USER_END,
@@ -258,6 +293,49 @@ fn name_process(path: &std::path::Path) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned() + "\0";
     // SAFETY: the kernel reads at most sixteen bytes of a terminated string.
     unsafe { syscall!(libc::SYS_prctl, libc::PR_SET_NAME, name.as_ptr()) };
+}
+
+/// The kernel's `struct prctl_mm_map`.
+#[repr(C)]
+#[derive(Default)]
+struct KernelMap {
+    code: [u64; 2],
+    data: [u64; 2],
+    heap: [u64; 2],
+    stack: u64,
+    arguments: [u64; 2],
+    environment: [u64; 2],
+    auxiliary: u64,
+    auxiliary_bytes: u32,
+    executable: u32,
+}
+
+/// Lets others see the guest's arguments and environment in `/proc/PID`, where `ps` looks.
+/// Without the kernel's consent they see the runner's, and nothing else is lost.
+fn tell_kernel(stack: &InitialStack, arguments: &Arguments) {
+    const PR_SET_MM_MAP: i32 = 14;
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit(')').next().unwrap_or_default();
+    let numbers: Vec<u64> =
+        after_name.split_whitespace().map(|word| word.parse().unwrap_or_default()).collect();
+    // Numbered as in proc(5); the first after the name is 3.
+    let field = |number: usize| numbers.get(number - 3).copied().unwrap_or_default();
+    let words: Vec<u64> =
+        arguments.auxiliary.iter().flat_map(|(kind, value)| [*kind, *value]).collect();
+    let map = KernelMap {
+        code: [field(26), field(27)],
+        data: [field(45), field(46)],
+        heap: [field(47), field(47)],
+        stack: stack.pointer,
+        arguments: [stack.arguments.start, stack.arguments.end],
+        environment: [stack.environment.start, stack.environment.end],
+        auxiliary: words.as_ptr() as u64,
+        auxiliary_bytes: words.len() as u32 * 8,
+        executable: u32::MAX,
+    };
+    let size = size_of::<KernelMap>();
+    // SAFETY: the kernel reads the map and the vector, and notes them for others to read.
+    unsafe { syscall!(libc::SYS_prctl, libc::PR_SET_MM, PR_SET_MM_MAP, &raw const map, size, 0) };
 }
 
 /// Stops, and when continued jumps to the guest with a clean state: the reference for tests.

@@ -3,6 +3,7 @@
 //! The runner never goes through libc for these: libc keeps `errno` in thread-local storage and
 //! the runner's kernel threads share one such block (ARCHITECTURE.md, "The runner's own state").
 
+use super::layout;
 use std::arch::asm;
 
 /// What the kernel answers: a value, or a negated error number.
@@ -94,6 +95,36 @@ pub unsafe fn map_fixed(
         )
     };
     if answer < 0 && answer > -4096 { Err(-answer as i32) } else { Ok(()) }
+}
+
+/// Copies a descriptor to a number out of the guest's way; an error number if there is none. A
+/// low limit on descriptors is lifted meanwhile, as far as the process may.
+pub fn duplicate_high(descriptor: i32, close_on_exec: bool) -> Answer {
+    let command = if close_on_exec { libc::F_DUPFD_CLOEXEC } else { libc::F_DUPFD };
+    let copy = || {
+        // SAFETY: copies a descriptor; touches no memory.
+        unsafe { syscall!(libc::SYS_fcntl, descriptor, command, layout::DESCRIPTORS) }
+    };
+    let answer = copy();
+    if answer != -i64::from(libc::EINVAL) && answer != -i64::from(libc::EMFILE) {
+        return answer;
+    }
+    with_lifted_limit(copy)
+}
+
+/// Does something that needs descriptors above the soft limit.
+pub fn with_lifted_limit<T>(work: impl FnOnce() -> T) -> T {
+    let mut limit = [0u64; 2];
+    // SAFETY: the kernel reads or writes two words.
+    unsafe {
+        syscall!(libc::SYS_getrlimit, libc::RLIMIT_NOFILE, limit.as_mut_ptr());
+        let lifted = [limit[1]; 2];
+        syscall!(libc::SYS_setrlimit, libc::RLIMIT_NOFILE, lifted.as_ptr());
+    }
+    let answer = work();
+    // SAFETY: as above.
+    unsafe { syscall!(libc::SYS_setrlimit, libc::RLIMIT_NOFILE, limit.as_ptr()) };
+    answer
 }
 
 /// The kernel thread that is calling.

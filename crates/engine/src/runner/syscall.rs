@@ -3,12 +3,14 @@
 //!
 //! * [`memory`]: the address space is the engine's to arrange;
 //! * [`process`]: threads, children, `execve`, the end;
+//! * [`seccomp`]: what the guest forbids itself;
 //! * [`signals`]: dispositions, masks, frames;
 //! * [`files`]: what would show the runner instead of the guest.
 
 pub mod files;
 mod memory;
 mod process;
+pub mod seccomp;
 mod signals;
 
 pub use process::after_fork_in_child;
@@ -43,6 +45,9 @@ impl Outcome {
 
 /// Decides about a system call.
 pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Outcome {
+    if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
+        return outcome;
+    }
     let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
     match number as i64 {
         libc::SYS_mmap => memory::mmap(engine, a),
@@ -55,8 +60,10 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_pkey_alloc => Outcome::error(libc::ENOSPC),
         libc::SYS_remap_file_pages | libc::SYS_userfaultfd => Outcome::error(libc::ENOSYS),
 
-        libc::SYS_rt_sigaction => signals::action(engine, a),
+        libc::SYS_rt_sigaction => signals::action(engine.actions_of(thread), a),
         libc::SYS_rt_sigprocmask => signals::mask(thread, a),
+        libc::SYS_rt_sigpending => signals::pending(thread, a, pass),
+        libc::SYS_rt_sigtimedwait => signals::wait(thread, a, pass),
         libc::SYS_rt_sigreturn => signals::give_back(thread),
         libc::SYS_sigaltstack => signals::stack(thread, a),
 
@@ -66,6 +73,7 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
             let flags = libc::SIGCHLD | libc::CLONE_VFORK | libc::CLONE_VM;
             process::fork(engine, thread, flags as u64, [0; 6])
         }
+        libc::SYS_personality => process::personality(engine, a),
         libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
         libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
         libc::SYS_execveat => {
@@ -77,12 +85,25 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
             Outcome::error(libc::ENOSYS)
         }
-        libc::SYS_seccomp => Outcome::error(libc::EINVAL),
+        libc::SYS_seccomp => seccomp::seccomp(engine, thread, a),
+        libc::SYS_prctl if a[0] as i32 == libc::PR_SET_SECCOMP => seccomp::set(engine, thread, a),
+        libc::SYS_prctl if a[0] as i32 == libc::PR_GET_SECCOMP => seccomp::get(engine, thread),
         libc::SYS_prctl if process::is_refused_prctl(a[0] as i32) => Outcome::error(libc::EINVAL),
 
-        libc::SYS_close | libc::SYS_dup2 | libc::SYS_dup3 | libc::SYS_close_range => {
-            files::descriptor_call(number, a, pass)
-        }
+        libc::SYS_close
+        | libc::SYS_close_range
+        | libc::SYS_dup
+        | libc::SYS_dup2
+        | libc::SYS_dup3
+        | libc::SYS_fcntl
+        | libc::SYS_fstat
+        | libc::SYS_newfstatat
+        | libc::SYS_statx
+        | libc::SYS_ioctl
+        | libc::SYS_lseek
+        | libc::SYS_read
+        | libc::SYS_write => files::descriptor_call(number, a, pass),
+        libc::SYS_getdents64 => files::list_directory(a),
         libc::SYS_open => files::open(engine, libc::AT_FDCWD as u64, a[0], a[1], pass),
         libc::SYS_openat => files::open(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlink => files::readlink(engine, a[0], a[1], a[2], pass),
@@ -147,7 +168,6 @@ fn returns_at_once(number: i64) -> bool {
             | libc::SYS_set_tid_address
             | libc::SYS_rt_sigpending
             | libc::SYS_sched_getparam
-            | libc::SYS_getdents64
             | libc::SYS_epoll_create1
             | libc::SYS_epoll_ctl
             | libc::SYS_eventfd2

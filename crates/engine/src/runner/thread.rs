@@ -1,8 +1,9 @@
 //! A guest thread: what the engine keeps of it while it does not run.
 
 use super::cpu::{Registers, cpu};
-use super::signal::{Mask, SignalInfo};
+use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
+use super::syscall::seccomp::Filter;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 /// Room for the XSAVE image of x87, SSE and AVX, and then some.
@@ -54,8 +55,10 @@ pub struct Thread {
     pub robust_list: u64,
     /// Not zero when the dispatcher must look at this thread. Written by the signal handler.
     pub attention: u64,
-    /// A signal that has come and is not delivered yet. Written by the signal handler.
-    pub inbox: Option<SignalInfo>,
+    /// Signals that have come and are not delivered yet. Written by the signal handler.
+    pub inbox: Inbox,
+    /// Signals that the guest blocks and the kernel cannot keep pending for it.
+    pub held: Inbox,
     /// A fault in translated code. Written by the signal handler.
     pub fault: Option<SignalInfo>,
     /// Where translated code was left in the middle. Written by the signal handler.
@@ -68,6 +71,10 @@ pub struct Thread {
     pub suspended: bool,
     /// Belongs to a child process that shares the guest's memory.
     pub foreign: bool,
+    /// Signal dispositions of that child, where it does not share them too.
+    pub own_actions: Option<Box<Actions>>,
+    /// Filters on system calls that only this thread has.
+    pub filters: Vec<Filter>,
     /// Futex word that says the baton is ours.
     pub granted: AtomicU32,
     /// Next in the queue for the baton.
@@ -87,16 +94,28 @@ impl Thread {
             clear_tid: 0,
             robust_list: 0,
             attention: 0,
-            inbox: None,
+            inbox: Inbox::default(),
+            held: Inbox::default(),
             fault: None,
             left_in: None,
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,
             foreign: false,
+            own_actions: None,
+            filters: Vec::new(),
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })
+    }
+
+    /// The guest has changed its mask: what it no longer blocks comes through.
+    pub fn mask_changed(&mut self) {
+        signal::apply(self.mask);
+        while let Some(info) = self.held.take(Mask(!self.mask.0)) {
+            self.inbox.put(info);
+            self.attention = 1;
+        }
     }
 
     /// Puts the thread's state where translated code finds it.

@@ -87,10 +87,12 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
         fault(info, context, thread);
     } else if signal == KICK && take_kick(thread) {
         thread.preempt = true;
-        redo_interrupted_call(context);
+        if thread.inbox.signals() == Mask::default() {
+            redo_interrupted_call(context);
+        }
         interrupt(context, thread);
     } else {
-        thread.inbox = Some(info);
+        thread.inbox.put(info);
         context.mask = Mask(u64::MAX).blockable().0;
         interrupt(context, thread);
     }
@@ -108,7 +110,7 @@ fn interrupt(context: &mut Context, thread: &mut Thread) {
     let landmarks = cpu::landmarks();
     let pc = context.registers[RIP];
     if (landmarks.syscall_start..=landmarks.syscall_instruction).contains(&pc) {
-        if thread.inbox.is_some() {
+        if thread.inbox.signals() != Mask::default() {
             context.registers[RIP] = landmarks.syscall_interrupted;
         }
         return;

@@ -6,15 +6,16 @@ use crate::runner::guest::{self, Checked};
 use crate::runner::layout;
 use crate::runner::signal::frame::GuestMemory;
 use crate::runner::sys::{self, syscall};
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
-/// `close`, `dup2`, `dup3`, `close_range`: descriptors of the engine do not exist for the guest.
+/// Calls on descriptors by number: those of the engine do not exist for the guest.
 pub fn descriptor_call(number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
-    let ours = is_ours;
     match number as i64 {
-        libc::SYS_close if ours(a[0]) => Outcome::error(libc::EBADF),
-        libc::SYS_dup2 | libc::SYS_dup3 if ours(a[0]) || ours(a[1]) => Outcome::error(libc::EBADF),
         libc::SYS_close_range => close_range(a),
+        libc::SYS_dup2 | libc::SYS_dup3 if is_ours(a[1]) => Outcome::error(libc::EBADF),
+        _ if is_ours(a[0]) => Outcome::error(libc::EBADF),
         _ => pass,
     }
 }
@@ -26,12 +27,18 @@ fn is_ours(descriptor: u64) -> bool {
 
 /// How many numbers from [`layout::DESCRIPTORS`] on are the engine's.
 const OWN: i32 = 8;
+/// Number of a process's own way to notice the host's end.
+pub const LIFELINE: i32 = layout::DESCRIPTORS + OWN - 2;
 const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
 
 /// Holds all of the engine's numbers, so that the guest is never given one of them; the last can
 /// be had when the guest has used up all others.
 pub fn keep_spare() {
     let lifeline = crate::runner::engine::engine().config.lifeline;
+    sys::with_lifted_limit(|| hold_all(lifeline));
+}
+
+fn hold_all(lifeline: i32) {
     for number in layout::DESCRIPTORS..layout::DESCRIPTORS + OWN {
         // SAFETY: copies a descriptor of ours to a free number of ours.
         unsafe {
@@ -39,6 +46,17 @@ pub fn keep_spare() {
                 syscall!(libc::SYS_dup3, lifeline, number, libc::O_CLOEXEC);
             }
         }
+    }
+}
+
+/// Whether the engine's descriptors are closed when the guest executes another program. Those
+/// that the next runner does not need always are.
+pub fn hide_from_exec(hidden: bool) {
+    let config = &crate::runner::engine::engine().config;
+    let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
+    for descriptor in [config.channel, config.lifeline, config.executable] {
+        // SAFETY: descriptors of ours.
+        unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
     }
 }
 
@@ -64,6 +82,77 @@ fn close_range(a: [u64; 6]) -> Outcome {
         answer = unsafe { syscall!(libc::SYS_close_range, first.max(high), last, a[2]) };
     }
     Outcome::Answer(answer)
+}
+
+/// `getdents64`: lists of open descriptors do not show those of the engine.
+pub fn list_directory(a: [u64; 6]) -> Outcome {
+    loop {
+        // SAFETY: the guest's own call with its own buffer, which the kernel checks.
+        let answer = unsafe { sys::call(libc::SYS_getdents64, a) };
+        if answer <= 0 {
+            return Outcome::Answer(answer);
+        }
+        let mut entries = vec![0; answer as usize];
+        if !Checked.read(a[1], &mut entries) {
+            return Outcome::Answer(answer);
+        }
+        let kept = without_ours(&entries);
+        if kept.len() == entries.len() || !lists_descriptors(a[0]) {
+            return Outcome::Answer(answer);
+        }
+        // An empty answer would be the end of the directory.
+        if !kept.is_empty() {
+            let written = Checked.write(a[1], &kept);
+            return if written {
+                Outcome::Answer(kept.len() as i64)
+            } else {
+                Outcome::error(libc::EFAULT)
+            };
+        }
+    }
+}
+
+/// Directory entries, but for those named by numbers of the engine's descriptors.
+fn without_ours(mut entries: &[u8]) -> Vec<u8> {
+    const LENGTH: usize = 16;
+    const NAME: usize = 19;
+    let mut kept = Vec::with_capacity(entries.len());
+    while entries.len() > NAME {
+        let length = usize::from(u16::from_le_bytes([entries[LENGTH], entries[LENGTH + 1]]));
+        let (entry, rest) = entries.split_at(length.clamp(NAME, entries.len()));
+        let name = entry[NAME..].split(|byte| *byte == 0).next().unwrap_or_default();
+        let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
+        if !number.is_some_and(is_ours) {
+            kept.extend_from_slice(entry);
+        }
+        entries = rest;
+    }
+    kept
+}
+
+/// Whether a directory lists the open descriptors of a guest.
+fn lists_descriptors(directory: u64) -> bool {
+    let Ok(path) = std::fs::read_link(format!("/proc/self/fd/{}", directory as i32)) else {
+        return false;
+    };
+    let (Ok(inside), Some(name)) = (path.strip_prefix("/proc"), path.file_name()) else {
+        return false;
+    };
+    let Some(process) = inside.iter().next().filter(|_| name == "fd" || name == "fdinfo") else {
+        return false;
+    };
+    is_runner(process)
+}
+
+/// Whether a process, by its name in `/proc`, runs the same executable as this one.
+pub fn is_runner(process: &OsStr) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let file = |process: &OsStr| {
+        let meta = Path::new("/proc").join(process).join("exe").metadata().ok()?;
+        Some((meta.dev(), meta.ino()))
+    };
+    let own = file("self".as_ref());
+    own.is_some() && file(process) == own
 }
 
 /// What of `/proc/self` a path names.

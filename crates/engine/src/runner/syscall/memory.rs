@@ -69,7 +69,7 @@ pub fn mmap(engine: &mut Engine, a: [u64; 6]) -> Outcome {
 fn check_fixed(engine: &Engine, place: u64, length: u64, flags: i32) -> Result<u64, i32> {
     let end = place.checked_add(length).filter(|end| *end <= layout::USER_END);
     let Some(end) = end else { return Err(libc::ENOMEM) };
-    if place % PAGE != 0 {
+    if !place.is_multiple_of(PAGE) {
         return Err(libc::EINVAL);
     }
     if layout::belongs_to_engine(&(place..end)) {
@@ -106,7 +106,7 @@ fn identity(descriptor: u64) -> Option<(u64, u64)> {
 
 /// `munmap`.
 pub fn munmap(engine: &mut Engine, a: [u64; 6]) -> Outcome {
-    let Some(length) = pages(a[1]).filter(|length| *length > 0 && a[0] % PAGE == 0) else {
+    let Some(length) = pages(a[1]).filter(|length| *length > 0 && a[0].is_multiple_of(PAGE)) else {
         return Outcome::error(libc::EINVAL);
     };
     let Some(end) = a[0].checked_add(length) else { return Outcome::error(libc::EINVAL) };

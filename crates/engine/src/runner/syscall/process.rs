@@ -10,7 +10,7 @@ use crate::runner::events::Ring;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{arena, baton, guest, layout, signal, start};
+use crate::runner::{arena, baton, guest, signal, start};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -36,11 +36,27 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
     }
 }
 
-/// Options that would take the runner away from the guest, or filter the runner's own calls.
+/// `personality`: whether addresses are random is not the guest's to see or change.
+pub fn personality(engine: &mut Engine, a: [u64; 6]) -> Outcome {
+    const ASK: u32 = 0xffff_ffff;
+    let before = engine.config.personality;
+    if a[0] as u32 != ASK {
+        engine.config.personality = a[0] as u32;
+        set_personality(a[0] as u32 | libc::ADDR_NO_RANDOMIZE as u32);
+    }
+    Outcome::Answer(i64::from(before))
+}
+
+fn set_personality(persona: u32) {
+    // SAFETY: takes effect at the next `execve`, but for bits that are the guest's own choice.
+    unsafe { syscall!(libc::SYS_personality, persona) };
+}
+
+/// Options that would take the runner away from the guest.
 pub fn is_refused_prctl(option: i32) -> bool {
     const PR_SET_MM: i32 = 35;
     const PR_SET_SYSCALL_USER_DISPATCH: i32 = 59;
-    matches!(option, libc::PR_SET_SECCOMP | PR_SET_MM | PR_SET_SYSCALL_USER_DISPATCH)
+    matches!(option, PR_SET_MM | PR_SET_SYSCALL_USER_DISPATCH)
 }
 
 /// `clone`: a thread or a child.
@@ -95,6 +111,8 @@ fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64) -> 
     let mut thread = Thread::new(block, registers);
     thread.mask = parent.mask;
     thread.foreign = parent.foreign;
+    thread.own_actions = parent.own_actions.clone();
+    thread.filters = parent.filters.clone();
     *thread.vector = (*parent.vector).clone();
     thread
 }
@@ -167,9 +185,13 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
     let Some(block) = free_block(engine) else { return Outcome::error(libc::EAGAIN) };
     let child = Box::into_raw(child_of(thread, block, flags, stack, tls));
     block.set_owner(child);
+    let shares_actions = flags & libc::CLONE_SIGHAND as u64 != 0;
+    let actions = (!shares_actions).then(|| Box::new(engine.actions_of(thread).clone()));
     // SAFETY: just made.
-    unsafe { (*child).foreign = true };
-    let actions = engine.actions.clone();
+    unsafe {
+        (*child).foreign = true;
+        (*child).own_actions = actions;
+    }
     let kept = flags & !((libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64);
     signal::apply(signal::Mask(u64::MAX));
     engine::drop_baton(thread);
@@ -178,9 +200,6 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
     // SAFETY: our own thread.
     unsafe { engine::take_baton(thread) };
     let engine = engine::engine();
-    if flags & libc::CLONE_VFORK as u64 != 0 {
-        engine.actions = actions;
-    }
     // The block can be used again when no such thread is left.
     // SAFETY: the child's kernel thread does not look at its number any more, or never ran.
     unsafe { (*child).tid = -(pid.max(1) as i32) };
@@ -207,10 +226,14 @@ pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
 /// In a new child: the calling thread is the only one.
 pub fn after_fork_in_child(thread: &mut Thread) {
     arena::after_fork();
+    thread.held = signal::Inbox::default();
     thread.tid = sys::gettid();
     baton::after_fork(thread);
     thread.foreign = false;
     let engine = engine::engine();
+    if let Some(actions) = thread.own_actions.take() {
+        engine.actions = *actions;
+    }
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
     engine.live = 1;
@@ -255,19 +278,31 @@ pub fn execve(
         Err(error) => return Outcome::error(error),
     };
     let shown = PathBuf::from(OsString::from_vec(path.clone()));
-    let resolved = match image::resolve(&shown) {
-        Ok(resolved) => resolved,
+    match image::resolve(&shown) {
+        Ok(_) if engine.config.children == Children::Follow && is_traced_by_guest() => {
+            engine::note(&format!(
+                "{} is started by a debugger or tracer: it runs natively, unobserved",
+                shown.display()
+            ));
+            return execute_natively(thread, &path, &arguments, &environment);
+        }
+        Ok(_) if engine.config.children == Children::Follow => {}
+        Ok(_) => return execute_natively(thread, &path, &arguments, &environment),
+        Err(why @ (Unusable::Setuid | Unusable::WrongKind(_) | Unusable::Place(_))) => {
+            engine::note(&format!(
+                "{} {why}: this child runs natively, unobserved",
+                shown.display()
+            ));
+            return execute_natively(thread, &path, &arguments, &environment);
+        }
         Err(why) => return Outcome::error(error_number(&why)),
-    };
-    drop(resolved);
-    if engine.config.children == Children::Native {
-        return execute(thread, &path, &arguments, &environment);
     }
     let config = Config { program: path, ..engine.config.clone() };
     let Some(descriptor) = write_config(&config) else { return Outcome::error(libc::ENOMEM) };
     environment.push(format!("{VARIABLE}={descriptor}").into_bytes());
     let arguments = if arguments.is_empty() { vec![Vec::new()] } else { arguments };
-    let outcome = execute(thread, b"/proc/self/exe", &arguments, &environment);
+    let runner = engine.config.executable;
+    let outcome = execute(thread, Some(runner), b"", &arguments, &environment);
     // SAFETY: the descriptor is ours; the call failed.
     unsafe { syscall!(libc::SYS_close, descriptor) };
     files::keep_spare();
@@ -303,8 +338,7 @@ fn path_of_descriptor(descriptor: i32) -> Vec<u8> {
     if let Some(path) = std::fs::read_link(&own).ok().filter(same) {
         return path.into_os_string().into_vec();
     }
-    // SAFETY: copies a descriptor.
-    let high = unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_DUPFD, layout::DESCRIPTORS) };
+    let high = sys::duplicate_high(descriptor, false);
     format!("/proc/self/fd/{high}").into_bytes()
 }
 
@@ -312,11 +346,10 @@ fn error_number(why: &Unusable) -> i32 {
     match why {
         Unusable::Io(error) => error.raw_os_error().unwrap_or(libc::ENOEXEC),
         Unusable::EmptyPath => libc::ENOENT,
-        Unusable::NotAFile(_) | Unusable::NotExecutable | Unusable::Setuid => libc::EACCES,
-        Unusable::NotElf
-        | Unusable::WrongKind(_)
-        | Unusable::Truncated
-        | Unusable::Malformed(_) => libc::ENOEXEC,
+        Unusable::NotAFile(_) | Unusable::NotExecutable => libc::EACCES,
+        Unusable::NotElf | Unusable::Truncated | Unusable::Malformed(_) => libc::ENOEXEC,
+        // An interpreter of that kind; a program is run natively.
+        Unusable::WrongKind(_) | Unusable::Place(_) | Unusable::Setuid => libc::ENOEXEC,
         Unusable::Interpreter(_, inner) => match error_number(inner) {
             libc::ENOEXEC => libc::ELIBBAD,
             other => other,
@@ -337,7 +370,7 @@ fn write_config(config: &Config) -> Option<i32> {
     }
     // SAFETY: descriptor calls on a descriptor of ours.
     let high = unsafe {
-        let high = syscall!(libc::SYS_fcntl, low, libc::F_DUPFD, layout::DESCRIPTORS);
+        let high = sys::duplicate_high(low as i32, false);
         if high >= 0 {
             syscall!(libc::SYS_close, low);
             high
@@ -349,9 +382,37 @@ fn write_config(config: &Config) -> Option<i32> {
     Some(high as i32)
 }
 
-/// Hands over to another program; only comes back if that fails.
+/// Whether another guest traces this process: it would see the runner, and put its breakpoints
+/// where no code runs.
+fn is_traced_by_guest() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    match tracer.map(str::trim) {
+        None | Some("0") => false,
+        Some(tracer) => files::is_runner(tracer.as_ref()),
+    }
+}
+
+/// Lets a program go: it sees nothing of the engine.
+fn execute_natively(
+    thread: &mut Thread,
+    path: &[u8],
+    arguments: &[Vec<u8>],
+    environment: &[Vec<u8>],
+) -> Outcome {
+    let persona = engine::engine().config.personality;
+    files::hide_from_exec(true);
+    set_personality(persona);
+    let outcome = execute(thread, None, path, arguments, environment);
+    set_personality(persona | libc::ADDR_NO_RANDOMIZE as u32);
+    files::hide_from_exec(false);
+    outcome
+}
+
+/// Hands over to another program, by path or descriptor; only comes back if that fails.
 fn execute(
     thread: &mut Thread,
+    file: Option<i32>,
     path: &[u8],
     arguments: &[Vec<u8>],
     environment: &[Vec<u8>],
@@ -377,7 +438,16 @@ fn execute(
     // SAFETY: the kernel only reads what it is given, all of which is alive.
     let answer = unsafe {
         syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8);
-        syscall!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment.as_ptr())
+        let (directory, flags) =
+            file.map_or((libc::AT_FDCWD, 0), |file| (file, libc::AT_EMPTY_PATH));
+        syscall!(
+            libc::SYS_execveat,
+            directory as i64,
+            path.as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+            flags
+        )
     };
     if thread.foreign {
         // SAFETY: our own thread.

@@ -2,20 +2,20 @@
 
 use super::Outcome;
 use crate::runner::cpu::cpu;
-use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
 use crate::runner::signal::frame::{self, GuestMemory, SS_AUTODISARM};
-use crate::runner::signal::{self, Action, MAX, Mask};
+use crate::runner::signal::{self, Action, Actions, MAX, Mask};
+use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
 
 /// `rt_sigaction`.
-pub fn action(engine: &mut Engine, a: [u64; 6]) -> Outcome {
+pub fn action(actions: &mut Actions, a: [u64; 6]) -> Outcome {
     let [signal, new, old, size, ..] = a;
     let unchangeable = signal == libc::SIGKILL as u64 || signal == libc::SIGSTOP as u64;
     if size != 8 || signal < 1 || signal > MAX as u64 || unchangeable && new != 0 {
         return Outcome::error(libc::EINVAL);
     }
-    let before = *engine.actions.get(signal as i32);
+    let before = *actions.get(signal as i32);
     if new != 0 {
         let mut bytes = [0; 32];
         if !Checked.read(new, &mut bytes) {
@@ -28,7 +28,7 @@ pub fn action(engine: &mut Engine, a: [u64; 6]) -> Outcome {
             restorer: word(16),
             mask: Mask(word(24)).without_unblockable().0,
         };
-        engine.actions.set(signal as i32, action);
+        actions.set(signal as i32, action);
     }
     if old != 0 {
         let mut bytes = Vec::with_capacity(32);
@@ -59,13 +59,40 @@ pub fn mask(thread: &mut Thread, a: [u64; 6]) -> Outcome {
         };
         thread.mask = Mask(changed).without_unblockable();
         if thread.mask != before {
-            signal::apply(thread.mask);
+            thread.mask_changed();
         }
     }
     if old != 0 && !Checked.write(old, &before.0.to_le_bytes()) {
         return Outcome::error(libc::EFAULT);
     }
     Outcome::Answer(0)
+}
+
+/// `rt_sigpending`, for what the kernel does not know of.
+pub fn pending(thread: &Thread, a: [u64; 6], pass: Outcome) -> Outcome {
+    let held = thread.held.signals();
+    if held == Mask::default() || a[1] != 8 {
+        return pass;
+    }
+    let mut mask = Mask::default();
+    // SAFETY: the kernel writes one mask.
+    unsafe { syscall!(libc::SYS_rt_sigpending, &raw mut mask, 8) };
+    let all = mask.0 | held.0;
+    let written = Checked.write(a[0], &all.to_le_bytes());
+    if written { Outcome::Answer(0) } else { Outcome::error(libc::EFAULT) }
+}
+
+/// `rt_sigtimedwait`, for what the kernel does not know of.
+pub fn wait(thread: &mut Thread, a: [u64; 6], pass: Outcome) -> Outcome {
+    if thread.held.signals() == Mask::default() {
+        return pass;
+    }
+    let Some(wanted) = guest::read_u64(a[0]) else { return pass };
+    let Some(info) = thread.held.take(Mask(wanted)) else { return pass };
+    if a[1] != 0 && !Checked.write(a[1], &info.raw) {
+        return Outcome::error(libc::EFAULT);
+    }
+    Outcome::Answer(i64::from(info.number()))
 }
 
 /// `rt_sigreturn`.
@@ -75,7 +102,7 @@ pub fn give_back(thread: &mut Thread) -> Outcome {
         crate::runner::engine::fault(thread, info);
         return Outcome::Resumed;
     }
-    signal::apply(thread.mask);
+    thread.mask_changed();
     Outcome::Resumed
 }
 

@@ -1,0 +1,148 @@
+//! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
+
+use crate::listen::{self as rings, MakeConsumer};
+use crate::report::{CrashReport, Message};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
+
+/// Everything that was heard.
+#[derive(Default)]
+pub struct Heard {
+    /// Faults of processes that signals ended.
+    pub crashes: Vec<CrashReport>,
+    /// Things worth telling the user.
+    pub notes: Vec<String>,
+    /// A fault of our own, and where the guest was.
+    pub fault: Option<(String, u64)>,
+}
+
+impl Heard {
+    fn line(&mut self, line: &[u8], make: MakeConsumer<'_>, feeding: &mut Vec<JoinHandle<()>>) {
+        match serde_json::from_slice(line) {
+            Ok(Message::Ring { process, descriptor }) => {
+                match rings::attach(process, descriptor, make(process)) {
+                    Ok(thread) => feeding.push(thread),
+                    Err(error) => self.notes.push(format!("events of {process} are lost: {error}")),
+                }
+            }
+            Ok(Message::Crash(report)) => self.crashes.push(*report),
+            Ok(Message::Fault { what, pc }) => self.fault = Some((what, pc)),
+            Ok(Message::Note(text)) => self.notes.push(text),
+            Err(_) => self.notes.push(String::from_utf8_lossy(line).into_owned()),
+        }
+    }
+}
+
+/// A thread that listens.
+pub struct Listener<'scope> {
+    thread: ScopedJoinHandle<'scope, (Heard, Option<OwnedFd>)>,
+    stop: OwnedFd,
+}
+
+impl<'scope> Listener<'scope> {
+    /// Listens to `messages` until all who could write are gone, or nothing is left to read after
+    /// the other end of `stopped` has been closed.
+    pub fn start<'env>(
+        scope: &'scope Scope<'scope, 'env>,
+        make: MakeConsumer<'env>,
+        messages: OwnedFd,
+        stop: OwnedFd,
+        stopped: OwnedFd,
+    ) -> Self {
+        let thread = scope.spawn(move || listen(make, messages, &stopped));
+        Self { thread, stop }
+    }
+
+    /// What has been said so far. Processes that the guest has left behind keep the descriptor
+    /// open that they speak to: it comes back too.
+    pub fn finish(self) -> (Heard, Option<OwnedFd>) {
+        drop(self.stop);
+        self.thread.join().unwrap_or_default()
+    }
+}
+
+fn listen(
+    make: MakeConsumer<'_>,
+    messages: OwnedFd,
+    stopped: &OwnedFd,
+) -> (Heard, Option<OwnedFd>) {
+    let mut feeding = Vec::new();
+    let (mut heard, open) = hear(make, messages, stopped, &mut feeding);
+    // What a process that lives on has to say is not waited for.
+    for thread in feeding.into_iter().filter(|thread| open.is_none() || thread.is_finished()) {
+        if thread.join().is_err() {
+            heard.fault = Some(("a consumer of events panicked".into(), 0));
+        }
+    }
+    (heard, open)
+}
+
+fn hear(
+    make: MakeConsumer<'_>,
+    messages: OwnedFd,
+    stopped: &OwnedFd,
+    feeding: &mut Vec<JoinHandle<()>>,
+) -> (Heard, Option<OwnedFd>) {
+    let mut heard = Heard::default();
+    let mut rest = Vec::new();
+    let mut stopping = false;
+    loop {
+        let (message, stop) = ready(&messages, (!stopping).then_some(stopped));
+        if message {
+            if !read_some(&messages, &mut rest) {
+                return (heard, None);
+            }
+            while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+                heard.line(&rest[..end], make, feeding);
+                rest.drain(..=end);
+            }
+        } else if stopping {
+            return (heard, Some(messages));
+        }
+        stopping |= stop;
+    }
+}
+
+/// Which of the two can be read; without the second it does not wait.
+fn ready(messages: &OwnedFd, stopped: Option<&OwnedFd>) -> (bool, bool) {
+    let entry = |descriptor| libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    let mut entries = [entry(messages.as_raw_fd()), entry(stopped.map_or(-1, AsRawFd::as_raw_fd))];
+    let timeout = if stopped.is_some() { -1 } else { 0 };
+    // SAFETY: the kernel reads and writes two entries.
+    unsafe { libc::poll(entries.as_mut_ptr(), 2, timeout) };
+    (entries[0].revents != 0, entries[1].revents != 0)
+}
+
+/// Reads what there is; false at the end.
+fn read_some(descriptor: &OwnedFd, into: &mut Vec<u8>) -> bool {
+    let mut buffer = [0; 16 << 10];
+    // SAFETY: the kernel writes at most the buffer's length.
+    let got =
+        unsafe { libc::read(descriptor.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    if got < 0 {
+        return io::Error::last_os_error().kind() == io::ErrorKind::Interrupted;
+    }
+    into.extend_from_slice(&buffer[..got as usize]);
+    got > 0
+}
+
+/// Lets processes that the guest has left behind live on, as they would without this tool: a
+/// small process keeps their lifeline and takes their messages until the last of them has ended.
+pub fn leave_behind(messages: &OwnedFd, lifeline: &OwnedFd) {
+    // SAFETY: only async-signal-safe calls follow in the child, which shares nothing it changes.
+    unsafe {
+        if libc::fork() != 0 {
+            return;
+        }
+        libc::setsid();
+        libc::chdir(c"/".as_ptr());
+        let high = libc::dup(lifeline.as_raw_fd());
+        libc::dup2(messages.as_raw_fd(), 0);
+        libc::dup2(high, 1);
+        libc::syscall(libc::SYS_close_range, 2, u32::MAX, 0);
+        let mut buffer = [0u8; 4096];
+        while libc::read(0, buffer.as_mut_ptr().cast(), buffer.len()) > 0 {}
+        libc::_exit(0)
+    }
+}
