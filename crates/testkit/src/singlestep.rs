@@ -22,7 +22,7 @@
 //!
 //! Parts: `step` (the types), `launch` (starting a program under ptrace), `process` (a stopped
 //! one), `decode` (instructions and the shape of their accesses), `accesses` (addresses),
-//! `session` (the loop).
+//! `session` (the loop), `substitute` (answers that a test gives in the machine's place).
 
 mod accesses;
 mod decode;
@@ -30,9 +30,12 @@ mod launch;
 mod process;
 mod session;
 mod step;
+mod substitute;
 
+pub use process::Registers;
 pub use session::{Ending, Session};
 pub use step::{Access, AccessKind, Counts, Flow, Step, SystemCall};
+pub use substitute::Verdict;
 
 use std::ops::Range;
 

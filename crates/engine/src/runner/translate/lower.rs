@@ -170,6 +170,18 @@ impl Lower<'_> {
             offset: self.emit.offset(),
             index: self.index,
             boundary,
+            repeating: false,
+            spills: self.spills,
+        });
+    }
+
+    /// From here on the instruction may have repeated some of the way.
+    fn note_repeating(&mut self) {
+        self.map.add(Point {
+            offset: self.emit.offset(),
+            index: self.index,
+            boundary: true,
+            repeating: true,
             spills: self.spills,
         });
     }
@@ -244,6 +256,9 @@ impl Lower<'_> {
         if let Some(observer) = &mut self.observer {
             let guest = &self.superblock.guests[self.index as usize];
             observer.before(&mut self.emit, guest, self.index);
+            if observer.repeats() {
+                self.note_repeating();
+            }
         }
     }
 
