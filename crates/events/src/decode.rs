@@ -220,7 +220,10 @@ impl Decoder {
                 let (first_exit, executed) = (cursor.u32()?, cursor.u32()? as u16);
                 let (number, _) = *exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?;
                 let shape = &shapes[number as usize];
-                let fields = usize::from(shape.fields_before.get(executed as usize).copied()?);
+                // A last instruction that traps, and has no fields, counts as executed.
+                let before = shape.fields_before.get(executed as usize);
+                let fields = usize::from(*before.or(shape.fields_before.last())?);
+                (usize::from(executed) <= shape.instructions.len()).then_some(())?;
                 let interrupted = shape.repeats(executed);
                 let own = if interrupted { REPEAT_FIELDS } else { 0 };
                 let payload = cursor.take((fields + own) * FIELD)?;

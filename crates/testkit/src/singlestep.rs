@@ -22,10 +22,12 @@
 //!
 //! Parts: `step` (the types), `launch` (starting a program under ptrace), `process` (a stopped
 //! one), `decode` (instructions and the shape of their accesses), `accesses` (addresses),
-//! `session` (the loop), `substitute` (answers that a test gives in the machine's place).
+//! `session` (the loop), `substitute` (answers that a test gives in the machine's
+//! place), `frame` (signal frames of a lesser processor).
 
 mod accesses;
 mod decode;
+mod frame;
 mod launch;
 mod process;
 mod session;

@@ -382,9 +382,10 @@ fn vsyscall() {
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
     if let Some(left) = thread.left_in.take() {
-        match engine().listed {
-            Some(listed) => record_cut(thread, listed),
-            None => record_partial(left),
+        match (engine().listed, thread.fault.as_ref().is_some_and(is_trap)) {
+            (Some(listed), _) => record_cut(thread, listed),
+            (None, true) => record_partial(Left { index: left.index + 1, ..left }),
+            (None, false) => record_partial(left),
         }
     }
     if engine().config.plan.ticks && cpu().ticks == 0 {
@@ -422,7 +423,8 @@ fn record_partial(left: Left) {
     let engine = engine();
     let Some(observed) = engine.cache.fragment(left.fragment).observed() else { return };
     let Some(ring) = &mut engine.ring else { return };
-    let before = observed.fields_before[left.index as usize];
+    let before = observed.fields_before.get(left.index as usize);
+    let before = before.or(observed.fields_before.last()).copied().unwrap_or(0);
     let repeat = observed.repeats.iter().find(|(index, _)| *index == left.index);
     let general = &cpu().registers.general;
     let [count, source, destination] = [1, 6, 7].map(|register| general[register]);
@@ -565,7 +567,7 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         return;
     }
     let mut info = info;
-    if info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) {
+    if is_trap(&info) {
         // The processor reports these behind the instruction.
         cpu().registers.pc = decode_one(cpu().registers.pc).next_ip();
         if info.trap.0 == 1 {
@@ -578,6 +580,11 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         die_of(thread, &info);
     }
     enter_handler(thread, &action, &info);
+}
+
+/// INT3 and INT1 are reported when they have executed, unlike faults.
+fn is_trap(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3)
 }
 
 fn is_guarded_write(info: &SignalInfo) -> bool {

@@ -74,7 +74,9 @@ impl Wide<'_> {
                 let mask = self.vector(mask_register(instruction));
                 self.masked(write, &mask, 8, size / 8, put);
             }
-            M::Bt | M::Btc | M::Btr | M::Bts => put(write, self.bit_string(), size),
+            M::Bt | M::Btc | M::Btr | M::Bts if instruction.op1_register() != Register::None => {
+                put(write, self.bit_string(), size);
+            }
             M::Xsave
             | M::Xsave64
             | M::Xsaveopt

@@ -6,6 +6,7 @@
 use super::Start;
 use super::accesses;
 use super::decode::{Decoded, Shape, pops_flags, pushes_flags};
+use super::frame;
 use super::launch::launch;
 use super::process::{Process, Registers};
 use super::step::{AccessKind, Counts, Flow, Step, SystemCall};
@@ -54,6 +55,7 @@ pub struct Session {
     pub(super) injected: Option<Signal>,
     handler: Option<i32>,
     pub(super) substitute: Option<Substitute>,
+    small_frames: bool,
     counts: Counts,
     ending: Option<Ending>,
 }
@@ -91,6 +93,7 @@ impl Session {
             injected: None,
             handler: None,
             substitute: None,
+            small_frames: false,
             counts: Counts::default(),
             ending: None,
         };
@@ -104,6 +107,11 @@ impl Session {
             }
         }
         Ok(session)
+    }
+
+    /// From now on handlers get the signal frames of a processor with x87, SSE and AVX alone.
+    pub fn make_frames_small(&mut self) {
+        self.small_frames = true;
     }
 
     /// What has been executed so far.
@@ -131,6 +139,9 @@ impl Session {
                 Stop::Stepped => self.finish_iteration(first)?,
                 Stop::Handler => {
                     self.begun = false;
+                    if self.small_frames {
+                        frame::shrink(&self.process, &mut self.regs)?;
+                    }
                     false
                 }
                 Stop::Signal(signal) => self.interrupt(signal, first)?,

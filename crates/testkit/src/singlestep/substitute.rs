@@ -9,7 +9,7 @@ use iced_x86::Instruction;
 use nix::sys::ptrace;
 
 /// What becomes of an instruction whose result the machine decides.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The processor executes it.
     Execute,
@@ -18,9 +18,13 @@ pub enum Verdict {
     Done,
     /// The system call is not made; this is its answer.
     Answer(i64),
+    /// The system call is not made; this is its answer, and these bytes are put to this address.
+    AnswerWith(i64, u64, Vec<u8>),
     /// Another system call is made in its place; `result` is the answer, if not that call's own.
     Instead(SystemCall),
 }
+
+const SYSCALL_LENGTH: u64 = 2;
 
 /// Decides about the next instruction.
 pub(super) type Substitute = Box<dyn FnMut(&Instruction, &mut Registers) -> Verdict>;
@@ -56,15 +60,21 @@ impl Session {
                 self.advance()
             }
             Verdict::Done => self.skip(before, u64::from(decoded.length)),
-            Verdict::Answer(answer) => {
-                self.regs = before;
-                self.regs.rax = answer.cast_unsigned();
-                self.regs.rcx = before.rip.wrapping_add(u64::from(decoded.length));
-                self.regs.r11 = before.eflags & !TRAP_FLAG;
-                self.skip(before, u64::from(decoded.length))
+            Verdict::Answer(answer) => self.answer(before, answer),
+            Verdict::AnswerWith(answer, address, bytes) => {
+                self.process.write(address, &bytes)?;
+                self.answer(before, answer)
             }
             Verdict::Instead(call) => self.call_instead(before, &call),
         }
+    }
+
+    fn answer(&mut self, before: Registers, answer: i64) -> anyhow::Result<Stop> {
+        self.regs = before;
+        self.regs.rax = answer.cast_unsigned();
+        self.regs.rcx = before.rip.wrapping_add(SYSCALL_LENGTH);
+        self.regs.r11 = before.eflags & !TRAP_FLAG;
+        self.skip(before, SYSCALL_LENGTH)
     }
 
     fn skip(&mut self, before: Registers, length: u64) -> anyhow::Result<Stop> {

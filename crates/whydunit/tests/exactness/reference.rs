@@ -1,7 +1,7 @@
 //! What ptrace sees: the program stepped natively in the layout that the engine gives it, with the
 //! processor and the kernel that the engine shows it.
 //!
-//! The processor is the engine's CPUID. Of the kernel, the engine decides where memory is mapped
+//! The processor is the engine's CPUID, and signal frames have no AVX-512 state. Of the kernel, the engine decides where memory is mapped
 //! and which calls do not exist, and numbers of processes differ by nature; these answers are the
 //! ones it gave, everything else is the kernel's own and must agree by itself.
 
@@ -11,6 +11,7 @@ use engine::runner::emulate::{Emulated, emulate};
 use iced_x86::{Instruction, Mnemonic};
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
 use testkit::singlestep::{RUNNER, Registers, Session, Start, SystemCall, Verdict};
@@ -19,11 +20,15 @@ const MMAP: u64 = 9;
 const BRK: u64 = 12;
 const MREMAP: u64 = 25;
 const GETPID: u64 = 39;
+const EXIT: u64 = 60;
 const KILL: u64 = 62;
+const READLINK: u64 = 89;
 const GETPPID: u64 = 110;
+const RT_SIGQUEUEINFO: u64 = 129;
 const GETTID: u64 = 186;
 const TKILL: u64 = 200;
 const SET_TID_ADDRESS: u64 = 218;
+const EXIT_GROUP: u64 = 231;
 const TGKILL: u64 = 234;
 const RSEQ: u64 = 334;
 const CLONE3: u64 = 435;
@@ -43,7 +48,9 @@ pub fn launch(program: &Path, calls: &[Call]) -> anyhow::Result<Session> {
         process: session.process_id() as u64,
         calls: calls.iter().copied().collect(),
         heap_end: None,
+        program: program.as_os_str().as_bytes().to_vec(),
     };
+    session.make_frames_small();
     session.substitute(move |instruction, registers| match instruction.mnemonic() {
         Mnemonic::Syscall => kernel.decide(registers),
         _ => processor(instruction, registers),
@@ -54,6 +61,15 @@ pub fn launch(program: &Path, calls: &[Call]) -> anyhow::Result<Session> {
 /// Whether the answer of a call is the same under the engine by nature; times are not.
 pub fn has_repeatable_answer(number: u64) -> bool {
     !matches!(number, GETPPID | 13 | 15 | 201)
+}
+
+/// How many registers are arguments of a call. Behind them may stand leftovers of the bytes that
+/// the kernel makes up for AT_RANDOM.
+pub fn argument_count(number: u64) -> usize {
+    match number {
+        BRK | EXIT | EXIT_GROUP => 1,
+        _ => 6,
+    }
 }
 
 fn processor(instruction: &Instruction, registers: &mut Registers) -> Verdict {
@@ -89,6 +105,7 @@ struct Kernel {
     process: u64,
     calls: VecDeque<Call>,
     heap_end: Option<u64>,
+    program: Vec<u8>,
 }
 
 impl Kernel {
@@ -107,12 +124,14 @@ impl Kernel {
             RSEQ | CLONE3 => Verdict::Answer(answer),
             GETPID | GETTID | SET_TID_ADDRESS => instead(arguments, Some(answer)),
             KILL if a as i64 > 0 => instead([self.process, b, c, d, e, f], None),
-            TKILL => instead([self.process, b, c, d, e, f], None),
+            TKILL | RT_SIGQUEUEINFO => instead([self.process, b, c, d, e, f], None),
             TGKILL => instead([self.process, self.process, c, d, e, f], None),
             MMAP if answer > 0 => instead([answer as u64, b, c, d | MAP_FIXED, e, f], None),
             MREMAP if answer > 0 && answer as u64 != a => {
                 instead([a, b, c, d | MREMAP_FIXED, answer as u64, f], None)
             }
+            // The C library asks for the program's own path, which natively is the tool's.
+            READLINK => Verdict::AnswerWith(answer, b, self.program.clone()),
             BRK => self.heap(answer as u64),
             _ => Verdict::Execute,
         }

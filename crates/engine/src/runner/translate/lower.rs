@@ -295,7 +295,8 @@ impl Lower<'_> {
     fn one(&mut self) {
         let guest = self.guest();
         match (guest.role, guest.facts.flow) {
-            (Role::Plain, _) | (Role::Last, Flow::Trap) => self.plain(),
+            (_, Flow::Trap) => self.trap(),
+            (Role::Plain, _) => self.plain(),
             (Role::FollowedJump, _) => {
                 let backward = guest.instruction.near_branch_target() <= guest.pc();
                 self.inline_tick(backward);
@@ -318,7 +319,6 @@ impl Lower<'_> {
             (_, Flow::Syscall) => self.stop(ExitKind::Syscall(guest.instruction.next_ip())),
             (_, Flow::Emulate) => self.stop(ExitKind::Emulate(guest.pc())),
             (_, Flow::Refuse | Flow::Next) => self.stop(ExitKind::Refuse(guest.pc())),
-            (_, Flow::Trap) => self.plain(),
         }
     }
 
@@ -358,7 +358,7 @@ impl Lower<'_> {
     fn jump(&mut self, target: u64) {
         let backward = target <= self.guest().pc();
         let hole = self.emit.jump_hole();
-        self.leave(hole, ExitKind::Direct(target), true, backward);
+        self.leave(hole, ExitKind::Direct(target), false, backward);
     }
 
     fn push_return_address(&mut self) {
@@ -493,6 +493,12 @@ impl Lower<'_> {
         self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
         let _ = self.emit.jump(cpu::landmarks().exit_cache);
         stub
+    }
+
+    /// INT3 is reported behind itself, which must still be inside the translation.
+    fn trap(&mut self) {
+        self.plain();
+        self.emit.raw(&[0x0f, 0x0b]);
     }
 
     /// An instruction that runs as it is, but for an operand relative to the program counter.
