@@ -48,7 +48,8 @@ impl Decoded {
             length: instruction.len() as u8,
             shape: shape(&instruction),
             control: instruction.flow_control(),
-            decided_outside: decided_outside(instruction.mnemonic()),
+            decided_outside: decided_outside(instruction.mnemonic())
+                || shape(&instruction) == Shape::ExtendedState,
             memory,
             instruction,
         }

@@ -16,6 +16,8 @@ pub enum Verdict {
     /// It is not executed: the registers have been made what they are to be after it. The program
     /// counter moves on by itself.
     Done,
+    /// The processor executes it with this in RAX, which is then put back.
+    WithRax(u64),
     /// The system call is not made; this is its answer.
     Answer(i64),
     /// The system call is not made; this is its answer, and these bytes are put to this address.
@@ -31,7 +33,7 @@ pub(super) type Substitute = Box<dyn FnMut(&Instruction, &mut Registers) -> Verd
 
 impl Session {
     /// From now on `decide` is asked about every CPUID, XGETBV, RDTSC(P), RDPID, RDRAND, RDSEED,
-    /// XTEST and SYSCALL before it executes. Whatever it says, the step is a completed one.
+    /// XTEST, SYSCALL, XRSTOR and XSAVE of all kinds before it executes.
     pub fn substitute(
         &mut self,
         decide: impl FnMut(&Instruction, &mut Registers) -> Verdict + 'static,
@@ -60,6 +62,7 @@ impl Session {
                 self.advance()
             }
             Verdict::Done => self.skip(before, u64::from(decoded.length)),
+            Verdict::WithRax(rax) => self.execute_with(before, rax),
             Verdict::Answer(answer) => self.answer(before, answer),
             Verdict::AnswerWith(answer, address, bytes) => {
                 self.process.write(address, &bytes)?;
@@ -67,6 +70,18 @@ impl Session {
             }
             Verdict::Instead(call) => self.call_instead(before, &call),
         }
+    }
+
+    fn execute_with(&mut self, before: Registers, rax: u64) -> anyhow::Result<Stop> {
+        self.regs = Registers { rax, ..before };
+        ptrace::setregs(self.process.pid, self.regs)?;
+        let stop = self.advance()?;
+        if !matches!(stop, Stop::Ended(_)) {
+            self.regs.rax = before.rax;
+            ptrace::setregs(self.process.pid, self.regs)?;
+        }
+        self.before = before;
+        Ok(stop)
     }
 
     fn answer(&mut self, before: Registers, answer: i64) -> anyhow::Result<Stop> {

@@ -75,7 +75,8 @@ pub fn argument_count(number: u64) -> usize {
 fn processor(instruction: &Instruction, registers: &mut Registers) -> Verdict {
     let mut guest = to_engine(registers);
     match emulate(instruction, &mut guest) {
-        Emulated::Unknown | Emulated::Fault => Verdict::Execute,
+        // XSAVE and XRSTOR: AVX-512 is not there, so it has no room.
+        Emulated::Unknown | Emulated::Fault => Verdict::WithRax(registers.rax & cpu::VECTOR_MASK),
         Emulated::Done => {
             from_engine(&guest, registers);
             Verdict::Done

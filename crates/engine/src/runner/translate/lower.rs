@@ -495,10 +495,12 @@ impl Lower<'_> {
         stub
     }
 
-    /// INT3 is reported behind itself, which must still be inside the translation.
+    /// Control never goes on behind a trap. But INT3 is reported there, which must still be inside
+    /// the translation; and the number of its first exit is the name of a superblock in events.
     fn trap(&mut self) {
         self.plain();
-        self.emit.raw(&[0x0f, 0x0b]);
+        let next = self.guest().instruction.next_ip();
+        self.stop(ExitKind::Direct(next));
     }
 
     /// An instruction that runs as it is, but for an operand relative to the program counter.
