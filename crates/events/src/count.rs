@@ -2,9 +2,9 @@
 //! all and by thread. It never expands records: every exit stands for known sums.
 
 use crate::consume::Consumer;
-use crate::decode::{Decoder, Malformed, Path, Record};
-use crate::record::{self, Cursor};
-use crate::shape::{KIND_BRANCH, KIND_CALL, KIND_RETURN, Shape, Source};
+use crate::decode::{self, Decoder, ExplicitAccess, Malformed, Path, Record};
+use crate::record;
+use crate::shape::{Access, KIND_BRANCH, KIND_CALL, KIND_RETURN, Shape, Source};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -53,6 +53,7 @@ pub struct Counter {
     thread: u32,
     /// For each shape, the sums of its first N instructions.
     prefixes: Vec<Vec<Counts>>,
+    explicit: Vec<ExplicitAccess>,
     /// Sums by thread.
     pub threads: BTreeMap<u32, Counts>,
     /// Whether the stream was broken somewhere.
@@ -72,7 +73,7 @@ impl Counter {
     fn count(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let (threads, thread, prefixes) = (&mut self.threads, &mut self.thread, &mut self.prefixes);
         let mut current = threads.remove(thread).unwrap_or_default();
-        let mut explicit = Counts::default();
+        let explicit = &mut self.explicit;
         let mut broken = false;
         let done = self.decoder.records(bytes, |record| match record {
             Record::Thread(number, _) => {
@@ -81,10 +82,11 @@ impl Counter {
                 current = threads.remove(thread).unwrap_or_default();
             }
             Record::Syscall(..) => current.syscalls += 1,
-            Record::Accesses(list) => match explicit_counts(list) {
-                Some(counts) => explicit = counts,
-                None => broken = true,
-            },
+            Record::Accesses(list) => broken |= decode::read_accesses(list, explicit).is_none(),
+            Record::Cut(_, made) => {
+                explicit.truncate(made as usize);
+                count_explicit(explicit, &mut current);
+            }
             Record::Path(path) => {
                 while prefixes.len() <= path.number as usize {
                     prefixes.push(Vec::new());
@@ -96,8 +98,9 @@ impl Counter {
                 current.add(&sums[path.executed as usize]);
                 current.blocks += 1;
                 current.taken += u64::from(path.taken);
-                if path.executed > 0 {
-                    current.add(&std::mem::take(&mut explicit));
+                let is_explicit = |access: &Access| access.source == Source::Explicit;
+                if path.executed > 0 && path.shape.accesses.first().is_some_and(is_explicit) {
+                    count_explicit(explicit, &mut current);
                 }
                 repeated(&path, &mut current);
             }
@@ -107,15 +110,11 @@ impl Counter {
     }
 }
 
-fn explicit_counts(mut list: Cursor<'_>) -> Option<Counts> {
-    let mut counts = Counts::default();
-    while !list.is_empty() {
-        let write = list.u8()? & 1 != 0;
-        list.take(12)?;
+fn count_explicit(accesses: &mut Vec<ExplicitAccess>, counts: &mut Counts) {
+    for (write, ..) in accesses.drain(..) {
         counts.stores += u64::from(write);
         counts.loads += u64::from(!write);
     }
-    Some(counts)
 }
 
 /// What the first N instructions of a superblock amount to, for each N. Repeated string
@@ -141,11 +140,11 @@ fn prefix_sums(shape: &Shape) -> Vec<Counts> {
 
 /// Adds the accesses of repeated string instructions.
 fn repeated(path: &Path<'_, '_>, counts: &mut Counts) {
-    for access in path.shape.accesses.iter().filter(|access| access.index < path.executed) {
+    for access in path.shape.accesses.iter().filter(|access| access.index < path.begun()) {
         let Source::Repeat { field } = access.source else { continue };
         let get = |index: usize| record::field(path.payload, field as usize + index);
         let (Some(before), Some(after)) = (get(0), get(3)) else { continue };
-        let steps = before.wrapping_sub(after) & ((1 << 48) - 1);
+        let steps = decode::repetitions(access.narrow, before, after);
         counts.loads += if access.write { 0 } else { steps };
         counts.stores += if access.write { steps } else { 0 };
     }

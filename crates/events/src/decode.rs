@@ -1,12 +1,12 @@
 //! From records to events.
 
-use crate::record::{self, Cursor, DEFINE, FIELD, FIRST_EXIT};
-use crate::shape::{Access, KIND_BRANCH, Shape, Source};
+use crate::record::{self, Cursor, DEFINE, FIELD, FIRST_EXIT, REPEAT_FIELDS};
+use crate::shape::{Access, KIND_BRANCH, Segment, Shape, Source};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An instruction has executed (or begun, if a fault follows).
+    /// An instruction has executed.
     Instruction {
         /// Its address.
         pc: u64,
@@ -14,6 +14,12 @@ pub enum Event {
         kind: u8,
         /// For a conditional branch: whether it was taken.
         taken: bool,
+    },
+    /// An instruction has begun but not completed: the accesses that follow were made before a
+    /// fault or a signal. If it goes on later, that is another event.
+    Interrupted {
+        /// Its address.
+        pc: u64,
     },
     /// The last instruction read or wrote memory.
     Access {
@@ -47,12 +53,35 @@ pub struct Decoder {
     shapes: Vec<Shape>,
     /// Shape and exit of every exit number, from [`FIRST_EXIT`] on.
     exits: Vec<(u32, u16)>,
-    fs: u64,
+    bases: Bases,
+    /// Accesses that the next superblock's one instruction makes.
+    explicit: Vec<ExplicitAccess>,
 }
 
-type ExplicitAccess = (bool, u64, u32);
+/// Where the segments of the running thread start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bases {
+    /// Of FS.
+    pub fs: u64,
+    /// Of GS.
+    pub gs: u64,
+}
 
-fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
+impl Bases {
+    fn of(self, segment: Segment) -> u64 {
+        match segment {
+            Segment::Flat => 0,
+            Segment::Fs => self.fs,
+            Segment::Gs => self.gs,
+        }
+    }
+}
+
+/// Whether it writes, address, bytes.
+pub(crate) type ExplicitAccess = (bool, u64, u32);
+
+/// Reads the accesses of a record into a list that is empty before.
+pub(crate) fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
     out.clear();
     while !list.is_empty() {
         out.push((list.u8()? & 1 != 0, list.u64()?, list.u32()?));
@@ -68,6 +97,8 @@ pub struct Path<'shape, 'bytes> {
     pub number: u32,
     /// Instructions that executed.
     pub executed: u16,
+    /// Whether the next one is a repeated string instruction that may have got some way.
+    pub interrupted: bool,
     /// Whether the last one is a conditional branch that was taken.
     pub taken: bool,
     /// Fields.
@@ -80,34 +111,48 @@ const MASK_48: u64 = (1 << 48) - 1;
 pub enum Record<'shape, 'bytes> {
     /// A superblock was executed.
     Path(Path<'shape, 'bytes>),
-    /// From here on this thread runs, with this FS base.
-    Thread(u32, u64),
+    /// From here on this thread runs, with these segments.
+    Thread(u32, Bases),
     /// A system call has returned: number, arguments, answer.
     Syscall(u64, [u64; 6], i64),
     /// Accesses of the next superblock's one instruction.
     Accesses(Cursor<'bytes>),
+    /// The instruction at this address made only so many of these accesses, and did not complete.
+    Cut(u64, u32),
+}
+
+impl Path<'_, '_> {
+    /// Instructions that executed or got some way.
+    pub fn begun(&self) -> u16 {
+        self.executed + u16::from(self.interrupted)
+    }
 }
 
 impl Decoder {
     /// Expands whole records into events.
     pub fn events(&mut self, bytes: &[u8], mut each: impl FnMut(Event)) -> Result<(), Malformed> {
-        let (mut fs, mut explicit) = (self.fs, Vec::new());
+        let (mut bases, mut explicit) = (self.bases, std::mem::take(&mut self.explicit));
         let mut broken = false;
-        self.records(bytes, |record| match record {
-            Record::Thread(thread, base) => {
-                fs = base;
+        let done = self.records(bytes, |record| match record {
+            Record::Thread(thread, fresh) => {
+                bases = fresh;
                 each(Event::Thread(thread));
             }
             Record::Syscall(number, arguments, answer) => {
                 each(Event::Syscall { number, arguments, answer });
             }
             Record::Accesses(list) => broken |= read_accesses(list, &mut explicit).is_none(),
-            Record::Path(path) => {
-                broken |= expand(&path, fs, &mut explicit, &mut each).is_none();
+            Record::Cut(pc, made) => {
+                each(Event::Interrupted { pc });
+                let made = explicit.len().min(made as usize);
+                explicit.drain(..).take(made).for_each(|access| each(explicit_event(access)));
             }
-        })?;
-        self.fs = fs;
-        if broken { Err(Malformed) } else { Ok(()) }
+            Record::Path(path) => {
+                broken |= expand(&path, bases, &mut explicit, &mut each).is_none();
+            }
+        });
+        (self.bases, self.explicit) = (bases, explicit);
+        if broken { Err(Malformed) } else { done }
     }
 
     /// Goes through whole records without expanding them.
@@ -128,7 +173,12 @@ impl Decoder {
     fn one<'bytes>(&mut self, cursor: &mut Cursor<'bytes>) -> Option<Option<Record<'_, 'bytes>>> {
         let kind = cursor.u32()?;
         Some(match kind {
-            record::THREAD => Some(Record::Thread(cursor.u32()?, cursor.u64()?)),
+            record::THREAD => {
+                let thread = cursor.u32()?;
+                let bases = Bases { fs: cursor.u64()?, gs: cursor.u64()? };
+                Some(Record::Thread(thread, bases))
+            }
+            record::CUT => Some(Record::Cut(cursor.u64()?, cursor.u32()?)),
             record::SYSCALL => {
                 let number = cursor.u64()?;
                 let mut arguments = [0; 6];
@@ -170,9 +220,14 @@ impl Decoder {
                 let (first_exit, executed) = (cursor.u32()?, cursor.u32()? as u16);
                 let (number, _) = *exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?;
                 let shape = &shapes[number as usize];
-                let fields = shape.fields_before.get(executed as usize).copied()?;
-                let payload = cursor.take(fields as usize * FIELD)?;
-                Some(Some(Path { shape, number, executed, taken: false, payload }))
+                // A last instruction that traps, and has no fields, counts as executed.
+                let before = shape.fields_before.get(executed as usize);
+                let fields = usize::from(*before.or(shape.fields_before.last())?);
+                (usize::from(executed) <= shape.instructions.len()).then_some(())?;
+                let interrupted = shape.repeats(executed);
+                let own = if interrupted { REPEAT_FIELDS } else { 0 };
+                let payload = cursor.take((fields + own) * FIELD)?;
+                Some(Some(Path { shape, number, executed, interrupted, taken: false, payload }))
             }
             _ => {
                 let (number, exit) = *exits.get(kind.checked_sub(FIRST_EXIT)? as usize)?;
@@ -180,7 +235,7 @@ impl Decoder {
                 let exit = shape.exits[exit as usize];
                 let payload = cursor.take(exit.fields as usize * FIELD)?;
                 let (executed, taken) = (exit.executed, exit.taken);
-                Some(Some(Path { shape, number, executed, taken, payload }))
+                Some(Some(Path { shape, number, executed, interrupted: false, taken, payload }))
             }
         }
     }
@@ -188,31 +243,46 @@ impl Decoder {
 
 fn expand(
     path: &Path<'_, '_>,
-    fs: u64,
+    bases: Bases,
     explicit: &mut Vec<ExplicitAccess>,
     each: &mut impl FnMut(Event),
 ) -> Option<()> {
-    let mut accesses = path.shape.accesses.iter().peekable();
-    for index in 0..path.executed {
+    let mut accesses = path.shape.accesses.as_slice();
+    for index in 0..path.begun() {
         let instruction = path.shape.instructions[index as usize];
         let last = index + 1 == path.executed;
         let taken = instruction.kind == KIND_BRANCH && last && path.taken;
-        each(Event::Instruction { pc: instruction.pc, kind: instruction.kind, taken });
-        while let Some(access) = accesses.next_if(|access| access.index == index) {
-            expand_access(access, path.payload, fs, explicit, each)?;
+        each(if index < path.executed {
+            Event::Instruction { pc: instruction.pc, kind: instruction.kind, taken }
+        } else {
+            Event::Interrupted { pc: instruction.pc }
+        });
+        let own = accesses.iter().take_while(|access| access.index == index).count();
+        let (group, rest) = accesses.split_at(own);
+        accesses = rest;
+        if let [Access { source: Source::Repeat { field }, .. }, ..] = group {
+            expand_repeat(group, *field, path.payload, bases, each)?;
+        } else {
+            for access in group {
+                expand_access(access, path.payload, bases, explicit, each)?;
+            }
         }
     }
     Some(())
 }
 
+fn explicit_event((write, address, size): ExplicitAccess) -> Event {
+    Event::Access { address, size, write }
+}
+
 fn expand_access(
     access: &Access,
     payload: &[u8],
-    fs: u64,
+    bases: Bases,
     explicit: &mut Vec<ExplicitAccess>,
     each: &mut impl FnMut(Event),
 ) -> Option<()> {
-    let base = if access.fs { fs } else { 0 };
+    let base = bases.of(access.segment);
     let (size, write) = (u32::from(access.size), access.write);
     match access.source {
         Source::Constant(address) => {
@@ -223,23 +293,39 @@ fn expand_access(
             let address = value.wrapping_add_signed(offset).wrapping_add(base) & MASK_48;
             each(Event::Access { address, size, write });
         }
-        Source::Repeat { field } => {
-            let get = |index: usize| record::field(payload, field as usize + index);
-            let (count, after) = (get(0)?, get(3)?);
+        Source::Explicit => explicit.drain(..).for_each(|access| each(explicit_event(access))),
+        Source::Repeat { .. } => return None,
+    }
+    Some(())
+}
+
+/// The repetitions of a string instruction, each with all its accesses.
+fn expand_repeat(
+    group: &[Access],
+    field: u16,
+    payload: &[u8],
+    bases: Bases,
+    each: &mut impl FnMut(Event),
+) -> Option<()> {
+    let get = |index: usize| record::field(payload, field as usize + index);
+    let mask = if group[0].narrow { 0xffff_ffff } else { MASK_48 };
+    // LODS does not move the destination.
+    let moves = if group.iter().all(|access| access.from_source) { get(1)? } else { get(2)? };
+    let down = get(4)?.wrapping_sub(moves) & mask > mask / 2;
+    for step in 0..repetitions(group[0].narrow, get(0)?, get(3)?) {
+        for access in group {
             let start = if access.from_source { get(1)? } else { get(2)? };
-            let down = get(4)? < get(2)?;
-            for step in 0..(count.wrapping_sub(after) & MASK_48) {
-                let distance = step * u64::from(size);
-                let address =
-                    if down { start.wrapping_sub(distance) } else { start.wrapping_add(distance) };
-                each(Event::Access { address: (address + base) & MASK_48, size, write });
-            }
-        }
-        Source::Explicit => {
-            for (write, address, size) in explicit.drain(..) {
-                each(Event::Access { address, size, write });
-            }
+            let distance = step * u64::from(access.size);
+            let offset =
+                if down { start.wrapping_sub(distance) } else { start.wrapping_add(distance) };
+            let address = (offset & mask).wrapping_add(bases.of(access.segment)) & MASK_48;
+            each(Event::Access { address, size: u32::from(access.size), write: access.write });
         }
     }
     Some(())
+}
+
+/// How often a string instruction repeated, from its counter before and after.
+pub(crate) fn repetitions(narrow: bool, before: u64, after: u64) -> u64 {
+    before.wrapping_sub(after) & if narrow { 0xffff_ffff } else { MASK_48 }
 }

@@ -3,11 +3,14 @@
 //! ```text
 //! exit      u32 number ≥ FIRST_EXIT, then the fields of the shape up to that exit, 6 bytes each
 //! DEFINE    u32 kind, u32 length, shape
-//! PARTIAL   u32 kind, u32 exit number of the shape's first exit, u32 executed, fields up to there
-//! THREAD    u32 kind, u32 thread, u64 FS base
+//! PARTIAL   u32 kind, u32 exit number of the shape's first exit, u32 executed, fields up to there,
+//!           and if a repeated string instruction comes next, its five, as far as it has come
+//! THREAD    u32 kind, u32 thread, u64 FS base, u64 GS base
 //! SYSCALL   u32 kind, u64 number, 6 × u64 arguments, i64 answer
 //! ACCESS    u32 kind, u32 length, u8 flags (1: write), u64 address, u32 size, … repeated
 //! FLUSH     u32 kind: exit numbers start anew
+//! CUT       u32 kind, u64 pc, u32 accesses: the instruction that the last ACCESS record is about
+//!           did not complete; it made only so many of them
 //! ```
 
 /// Numbers below this are kinds, from here on exits.
@@ -16,7 +19,7 @@ pub const FIRST_EXIT: u32 = 16;
 pub const DEFINE: u32 = 1;
 /// A superblock was left in the middle: a fault or a signal.
 pub const PARTIAL: u32 = 2;
-/// From here on another thread runs, or the same one with another FS base.
+/// From here on another thread runs, or the same one with other segment bases.
 pub const THREAD: u32 = 3;
 /// A system call has returned.
 pub const SYSCALL: u32 = 4;
@@ -24,8 +27,12 @@ pub const SYSCALL: u32 = 4;
 pub const ACCESS: u32 = 5;
 /// Exit numbers start anew.
 pub const FLUSH: u32 = 6;
+/// The instruction of the last [`ACCESS`] record did not complete.
+pub const CUT: u32 = 7;
 /// Bytes of a field.
 pub const FIELD: usize = 6;
+/// Fields of a repeated string instruction.
+pub const REPEAT_FIELDS: usize = 5;
 
 /// Reads numbers off a byte slice; `None` where it ends.
 #[derive(Clone, Copy)]

@@ -24,6 +24,18 @@ pub enum Source {
     Explicit,
 }
 
+/// What an address is relative to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Segment {
+    /// Nothing.
+    #[default]
+    Flat,
+    /// The FS base.
+    Fs,
+    /// The GS base.
+    Gs,
+}
+
 /// One memory access of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
@@ -31,10 +43,12 @@ pub struct Access {
     pub index: u16,
     /// Whether it writes; else it reads.
     pub write: bool,
-    /// Whether the address is relative to the FS base.
-    pub fs: bool,
+    /// What the address is relative to.
+    pub segment: Segment,
     /// For a repeated string instruction: whether this side is the source (rsi).
     pub from_source: bool,
+    /// For a repeated string instruction: whether counter and addresses have 32 bits.
+    pub narrow: bool,
     /// Bytes.
     pub size: u16,
     /// Where the address comes from.
@@ -92,6 +106,13 @@ pub struct Shape {
 }
 
 impl Shape {
+    /// The five fields of a repeated string instruction stand behind those before it. Whether the
+    /// instruction at `index` is one.
+    pub fn repeats(&self, index: u16) -> bool {
+        let repeat = |access: &Access| matches!(access.source, Source::Repeat { .. });
+        self.accesses.iter().any(|access| access.index == index && repeat(access))
+    }
+
     /// Writes the shape down.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend(self.first_exit.to_le_bytes());
@@ -139,8 +160,10 @@ impl Shape {
 fn write_access(access: &Access, out: &mut Vec<u8>) {
     out.extend(access.index.to_le_bytes());
     out.extend(access.size.to_le_bytes());
-    let bits =
-        u8::from(access.write) | u8::from(access.fs) << 1 | u8::from(access.from_source) << 2;
+    let bits = u8::from(access.write)
+        | u8::from(access.narrow) << 1
+        | u8::from(access.from_source) << 2
+        | (access.segment as u8) << 3;
     let (kind, field, number) = match access.source {
         Source::Constant(address) => (0, 0, address),
         Source::Field { field, offset } => (1, field, offset as u64),
@@ -165,8 +188,14 @@ fn read_access(cursor: &mut Cursor<'_>) -> Option<Access> {
     Some(Access {
         index,
         write: bits & 1 != 0,
-        fs: bits & 2 != 0,
+        narrow: bits & 2 != 0,
         from_source: bits & 4 != 0,
+        segment: match bits >> 3 {
+            0 => Segment::Flat,
+            1 => Segment::Fs,
+            2 => Segment::Gs,
+            _ => return None,
+        },
         size,
         source,
     })

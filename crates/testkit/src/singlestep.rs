@@ -22,17 +22,22 @@
 //!
 //! Parts: `step` (the types), `launch` (starting a program under ptrace), `process` (a stopped
 //! one), `decode` (instructions and the shape of their accesses), `accesses` (addresses),
-//! `session` (the loop).
+//! `session` (the loop), `substitute` (answers that a test gives in the machine's
+//! place), `frame` (signal frames of a lesser processor).
 
 mod accesses;
 mod decode;
+mod frame;
 mod launch;
 mod process;
 mod session;
 mod step;
+mod substitute;
 
+pub use process::Registers;
 pub use session::{Ending, Session};
 pub use step::{Access, AccessKind, Counts, Flow, Step, SystemCall};
+pub use substitute::Verdict;
 
 use std::ops::Range;
 

@@ -1,5 +1,7 @@
 // build: -C opt-level=1 -C target-feature=+crt-static -C relocation-model=static
 // Rust closures and trait objects: boxed, returned, composed, captured by reference and value.
+// The C library calls it: std's own start reads /proc/self/maps, which is another one natively.
+#![no_main]
 
 trait Weigh {
     fn weigh(&self) -> u64;
@@ -24,7 +26,8 @@ fn adder(by: u64) -> Box<dyn Fn(u64) -> u64> {
     Box::new(move |n| n + by)
 }
 
-fn main() {
+#[unsafe(no_mangle)]
+pub extern "C" fn main() -> i32 {
     let steps: Vec<Box<dyn Fn(u64) -> u64>> = (0..20).map(adder).collect();
     let mut calls = 0;
     let mut count = |n: u64| {

@@ -1,5 +1,7 @@
 // build: -C opt-level=1 -C target-feature=+crt-static -C relocation-model=static
 // Rust collections: BTreeMap, VecDeque, BinaryHeap, Rc with RefCell, matching on enums.
+// The C library calls it: std's own start reads /proc/self/maps, which is another one natively.
+#![no_main]
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -11,7 +13,8 @@ enum Job {
     Forget,
 }
 
-fn main() {
+#[unsafe(no_mangle)]
+pub extern "C" fn main() -> i32 {
     let log = Rc::new(RefCell::new(BTreeMap::new()));
     let mut queue: VecDeque<Job> = VecDeque::new();
     for n in 0..40 {

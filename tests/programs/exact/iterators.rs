@@ -1,7 +1,10 @@
 // build: -C opt-level=1 -C target-feature=+crt-static -C relocation-model=static
 // Rust iterators: chains of map, filter, zip, windows, fold, sort and strings.
+// The C library calls it: std's own start reads /proc/self/maps, which is another one natively.
+#![no_main]
 
-fn main() {
+#[unsafe(no_mangle)]
+pub extern "C" fn main() -> i32 {
     let numbers: Vec<u32> = (1..60).map(|n| n * n % 37).filter(|n| n % 3 != 0).collect();
     let rises = numbers.windows(2).filter(|pair| pair[0] < pair[1]).count();
     let mixed: u32 = numbers.iter().zip(numbers.iter().rev()).map(|(a, b)| a * b).sum();

@@ -7,6 +7,7 @@
 use super::cpu::{self, Cpu};
 use super::layout;
 use super::sys;
+use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
@@ -14,7 +15,7 @@ use super::translate::lower::{
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
-use crate::runner::cpu::reg::{RAX, RCX, RDX};
+use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI};
 use events::Plan;
 use events::shape::Shape;
 use std::collections::HashMap;
@@ -70,6 +71,19 @@ pub struct Observed {
     pub first_exit: u32,
     /// Fields stored before each instruction.
     pub fields_before: Box<[u16]>,
+    /// Its repeated string instructions, and which register moves with each.
+    pub repeats: Box<[(u16, u8)]>,
+}
+
+/// The repeated string instructions of a shape; LODS moves the source only.
+fn repeats(shape: &Shape) -> Box<[(u16, u8)]> {
+    let all = 0..shape.instructions.len() as u16;
+    all.filter(|index| shape.repeats(*index))
+        .map(|index| {
+            let mut own = shape.accesses.iter().filter(|access| access.index == index);
+            (index, if own.all(|access| access.from_source) { RSI } else { RDI })
+        })
+        .collect()
 }
 
 impl Fragment {
@@ -119,6 +133,14 @@ pub struct Located {
     pub boundary: bool,
     /// The translation.
     pub fragment: Id,
+}
+
+impl Located {
+    /// What is known of a translation that is left there.
+    pub fn left(&self) -> Left {
+        let Point { index, repeating, .. } = self.point;
+        Left { fragment: self.fragment, index, repeating }
+    }
 }
 
 const PAGE: u64 = 4096;
@@ -262,6 +284,7 @@ impl Cache {
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
+            observed.repeats = repeats(shape);
         }
         (id, shape)
     }
@@ -299,6 +322,7 @@ impl Cache {
                 record_register,
                 first_exit: 0,
                 fields_before: Box::default(),
+                repeats: Box::default(),
             }),
             explicit: false,
         });

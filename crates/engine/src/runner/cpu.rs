@@ -206,6 +206,14 @@ pub fn adopt_host_fs() {
     cpu().host_fs = base;
 }
 
+/// Base of GS, which is always the guest's.
+pub fn gs_base() -> u64 {
+    let base: u64;
+    // SAFETY: reads a register; the runner checked at start-up that FSGSBASE is there.
+    unsafe { std::arch::asm!("rdgsbase {}", out(reg) base) };
+    base
+}
+
 /// Gives a new kernel thread of the runner the thread-local storage that all of them share.
 pub fn enter_host_fs() {
     // SAFETY: only the baton's holder uses it, and that is who calls this.

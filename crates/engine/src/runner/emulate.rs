@@ -13,6 +13,8 @@ use std::arch::x86_64::{__cpuid_count, __rdtscp, _rdtsc};
 pub enum Emulated {
     /// It has executed.
     Done,
+    /// It raises a general protection fault.
+    Fault,
     /// It is not one of those that can be emulated.
     Unknown,
 }
@@ -45,11 +47,14 @@ pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated
             registers.general[RCX] = 0;
         }
         Mnemonic::Xgetbv => set_pair(registers, super::cpu::VECTOR_MASK),
-        Mnemonic::Wrfsbase => {
-            let register = instruction.op0_register();
-            let number = register.full_register() as usize - Register::RAX as usize;
-            let mask = if register.size() == 8 { u64::MAX } else { 0xffff_ffff };
-            registers.fs = registers.general[number] & mask;
+        Mnemonic::Wrfsbase => match new_base(instruction, registers) {
+            Some(base) => registers.fs = base,
+            None => return Emulated::Fault,
+        },
+        Mnemonic::Wrgsbase => {
+            let Some(base) = new_base(instruction, registers) else { return Emulated::Fault };
+            // SAFETY: GS is the guest's own, in Rust as well.
+            unsafe { std::arch::asm!("wrgsbase {}", in(reg) base) };
         }
         Mnemonic::Xtest => registers.flags = registers.flags & !ARITHMETIC | ZF,
         Mnemonic::Rdpid => set(registers, instruction.op0_register(), 0),
@@ -66,6 +71,20 @@ pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated
 const CF: u64 = 1;
 const ZF: u64 = 0x40;
 const ARITHMETIC: u64 = 0x8d5;
+
+/// Whether the instruction moves the base of a segment.
+pub fn moves_segment(instruction: &Instruction) -> bool {
+    matches!(instruction.mnemonic(), Mnemonic::Wrfsbase | Mnemonic::Wrgsbase)
+}
+
+/// The base that WRFSBASE or WRGSBASE sets, if it is canonical.
+fn new_base(instruction: &Instruction, registers: &Registers) -> Option<u64> {
+    let register = instruction.op0_register();
+    let value = registers.general[register.full_register() as usize - Register::RAX as usize];
+    let base = if register.size() == 8 { value } else { value & 0xffff_ffff };
+    let canonical = (base as i64) << 16 >> 16 == base as i64;
+    canonical.then_some(base)
+}
 
 fn set_pair(registers: &mut Registers, value: u64) {
     registers.general[RAX] = value & 0xffff_ffff;

@@ -3,16 +3,17 @@
 
 use super::cache::{Cache, Id};
 use super::cpu::{self, EXIT_ATTENTION, cpu};
+use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::load::Arguments;
 use super::memory::Memory;
 use super::signal::{Action, Actions, Mask, SignalInfo, frame, is_fault};
 use super::sys::{self, syscall};
 use super::syscall::{self as syscalls, Outcome};
-use super::thread::Thread;
+use super::thread::{Left, Thread};
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, emulate, guest, report, signal};
+use super::{baton, guest, report, signal};
 use crate::config::Config;
 use crate::report::Message;
 use ::events::record;
@@ -52,6 +53,8 @@ pub struct Engine {
     pub blocks: u64,
     /// Event ring, if anything is written there.
     pub ring: Option<Ring>,
+    /// How many accesses have been listed of the one instruction that is about to execute.
+    listed: Option<usize>,
 }
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
@@ -105,6 +108,7 @@ impl Engine {
             live: 1,
             blocks: 1,
             ring,
+            listed: None,
         })
     }
 
@@ -153,12 +157,13 @@ impl Engine {
         }
     }
 
-    /// Says which thread runs, and where its FS base is.
+    /// Says which thread runs, and where its segments are.
     pub fn record_thread(&mut self, thread: i32) {
         if self.ring.is_some() {
             let mut bytes = record::THREAD.to_le_bytes().to_vec();
             bytes.extend((thread as u32).to_le_bytes());
             bytes.extend(cpu().registers.fs.to_le_bytes());
+            bytes.extend(cpu::gs_base().to_le_bytes());
             self.record(&bytes);
         }
     }
@@ -344,9 +349,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         CameBy::Indirect => engine.cache.link_indirect(id),
         _ => {}
     }
-    if engine.cache.fragment(id).explicit {
-        record_accesses(thread);
-    }
+    engine.listed = engine.cache.fragment(id).explicit.then(|| record_accesses(thread));
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
@@ -383,8 +386,12 @@ fn vsyscall() {
 /// Translated code has come back: find out why.
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
-    if let Some((fragment, index)) = thread.left_in.take() {
-        record_partial(fragment, index);
+    if let Some(left) = thread.left_in.take() {
+        match (engine().listed, thread.fault.as_ref().is_some_and(is_trap)) {
+            (Some(listed), _) => record_cut(thread, listed),
+            (None, true) => record_partial(Left { index: left.index + 1, ..left }),
+            (None, false) => record_partial(left),
+        }
     }
     if engine().config.plan.ticks && cpu().ticks == 0 {
         cpu().ticks = SLICE_TICKS;
@@ -408,7 +415,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
                 return CameBy::Exit(exit);
             }
             ExitKind::Syscall(next) => system_call(thread, next),
-            ExitKind::Emulate(pc) => emulate_one(pc),
+            ExitKind::Emulate(pc) => emulate_one(thread, pc),
             ExitKind::Refuse(pc) => refuse(pc),
             ExitKind::Indirect => {}
         },
@@ -417,25 +424,54 @@ fn left_cache(thread: &mut Thread) -> CameBy {
 }
 
 /// A superblock was left in the middle.
-fn record_partial(fragment: Id, index: u16) {
+fn record_partial(left: Left) {
     let engine = engine();
-    let Some(observed) = engine.cache.fragment(fragment).observed() else { return };
-    let (first_exit, fields) = (observed.first_exit, observed.fields_before[index as usize]);
-    if index > 0
-        && let Some(ring) = &mut engine.ring
-    {
-        ring.partial(first_exit, index, fields);
+    let Some(observed) = engine.cache.fragment(left.fragment).observed() else { return };
+    let Some(ring) = &mut engine.ring else { return };
+    let before = observed.fields_before.get(left.index as usize);
+    let before = before.or(observed.fields_before.last()).copied().unwrap_or(0);
+    let repeat = observed.repeats.iter().find(|(index, _)| *index == left.index);
+    let general = &cpu().registers.general;
+    let [count, source, destination] = [1, 6, 7].map(|register| general[register]);
+    match repeat.map(|(_, moves)| general[*moves as usize]) {
+        // What it started with is in the record already.
+        Some(moved) if left.repeating => {
+            ring.partial(observed.first_exit, left.index, before + 3, &[count, moved]);
+        }
+        Some(moved) if left.index > 0 => {
+            let none = [count, source, destination, count, moved];
+            ring.partial(observed.first_exit, left.index, before, &none);
+        }
+        None if left.index > 0 => ring.partial(observed.first_exit, left.index, before, &[]),
+        _ => {}
     }
 }
 
-/// The accesses of the instruction that is next, for those where only its registers tell.
-fn record_accesses(thread: &Thread) {
-    let instruction = decode_one(cpu().registers.pc);
+/// The accesses of the instruction that is next, for those where only its registers tell. How
+/// many there are.
+fn record_accesses(thread: &Thread) -> usize {
     let mut bytes = vec![0; 8];
-    super::explicit::accesses(&instruction, &cpu().registers, &thread.vector, &mut bytes);
+    let count = list_accesses(thread, &mut bytes);
     let length = bytes.len() as u32 - 8;
     bytes[0..4].copy_from_slice(&record::ACCESS.to_le_bytes());
     bytes[4..8].copy_from_slice(&length.to_le_bytes());
+    engine().record(&bytes);
+    count
+}
+
+fn list_accesses(thread: &Thread, out: &mut Vec<u8>) -> usize {
+    let instruction = decode_one(cpu().registers.pc);
+    super::explicit::accesses(&instruction, &cpu().registers, &thread.vector, out)
+}
+
+/// The instruction whose accesses were listed has not completed. A gather switches off in its mask
+/// what it has read; all others have done nothing.
+fn record_cut(thread: &Thread, listed: usize) {
+    let pc = cpu().registers.pc;
+    let left = list_accesses(thread, &mut Vec::new());
+    let mut bytes = record::CUT.to_le_bytes().to_vec();
+    bytes.extend(pc.to_le_bytes());
+    bytes.extend((listed.saturating_sub(left) as u32).to_le_bytes());
     engine().record(&bytes);
 }
 
@@ -444,10 +480,19 @@ fn decode_one(pc: u64) -> iced_x86::Instruction {
     Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode()
 }
 
-fn emulate_one(pc: u64) {
+fn emulate_one(thread: &mut Thread, pc: u64) {
     let instruction = decode_one(pc);
-    if emulate::emulate(&instruction, &mut cpu().registers) == emulate::Emulated::Unknown {
-        refuse(pc);
+    match emulate::emulate(&instruction, &mut cpu().registers) {
+        Emulated::Done if emulate::moves_segment(&instruction) => {
+            engine().record_thread(thread.tid);
+        }
+        Emulated::Done => {}
+        Emulated::Fault => {
+            cpu().registers.pc = pc;
+            cpu().registers.flags |= RESUME_FLAG;
+            fault(thread, SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)));
+        }
+        Emulated::Unknown => refuse(pc),
     }
 }
 
@@ -549,7 +594,7 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         return;
     }
     let mut info = info;
-    if info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) {
+    if is_trap(&info) {
         // The processor reports these behind the instruction.
         cpu().registers.pc = decode_one(cpu().registers.pc).next_ip();
         if info.trap.0 == 1 {
@@ -562,6 +607,11 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         die_of(thread, &info);
     }
     enter_handler(thread, &action, &info);
+}
+
+/// INT3 and INT1 are reported when they have executed, unlike faults.
+fn is_trap(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3)
 }
 
 fn is_guarded_write(info: &SignalInfo) -> bool {
@@ -602,10 +652,17 @@ fn system_call(thread: &mut Thread, next: u64) {
     registers.pc = next;
     registers.general[1] = next;
     registers.general[11] = registers.flags;
+    if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
+        engine().record_syscall(number, arguments, 0);
+    }
     let outcome = syscalls::dispatch(engine(), thread, number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
-        Outcome::Resumed => return,
+        Outcome::Resumed => {
+            let answer = cpu().registers.general[0] as i64;
+            engine().record_syscall(number, arguments, answer);
+            return;
+        }
         Outcome::Kernel { number, arguments, blocks } => {
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
@@ -623,6 +680,9 @@ fn system_call(thread: &mut Thread, next: u64) {
         thread.suspended = false;
     }
     engine().record_syscall(number, arguments, answer);
+    if number as i64 == libc::SYS_arch_prctl {
+        engine().record_thread(thread.tid);
+    }
     syscalls::after(engine(), number, arguments, answer);
     cpu().registers.general[0] = answer as u64;
 }

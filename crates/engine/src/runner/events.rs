@@ -110,9 +110,10 @@ impl Ring {
         cpu().events += bytes.len() as u64;
     }
 
-    /// A superblock was left in the middle: what it has stored becomes a record of its own.
-    pub fn partial(&mut self, first_exit: u32, executed: u16, fields: u16) {
-        let length = fields as usize * record::FIELD;
+    /// A superblock was left in the middle: what it has stored, and what the dispatcher adds,
+    /// becomes a record of its own.
+    pub fn partial(&mut self, first_exit: u32, executed: u16, stored: u16, added: &[u64]) {
+        let length = stored as usize * record::FIELD;
         let mut bytes = Vec::with_capacity(12 + length);
         bytes.extend(record::PARTIAL.to_le_bytes());
         bytes.extend(first_exit.to_le_bytes());
@@ -120,6 +121,7 @@ impl Ring {
         // SAFETY: the unfinished record stands at `events`, its fields behind four bytes.
         let stored = unsafe { std::slice::from_raw_parts((cpu().events + 4) as *const u8, length) };
         bytes.extend_from_slice(stored);
+        bytes.extend(added.iter().flat_map(|field| field.to_le_bytes()[..record::FIELD].to_vec()));
         self.append(&bytes);
     }
 

@@ -5,19 +5,21 @@ use super::cpu::Registers;
 use super::thread::VectorState;
 use super::translate::facts::number;
 use iced_x86::{
-    Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register, UsedMemory,
+    Code, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register, UsedMemory,
 };
 
-/// Appends (write, address, size) for each access.
+/// Appends (write, address, size) for each access. How many there are.
 pub fn accesses(
     instruction: &Instruction,
     registers: &Registers,
     vector: &VectorState,
     out: &mut Vec<u8>,
-) {
+) -> usize {
     let mut factory = InstructionInfoFactory::new();
     let used = factory.info(instruction).used_memory().to_vec();
+    let mut count = 0;
     let mut put = |write: bool, address: u64, size: u32| {
+        count += 1;
         out.push(u8::from(write));
         out.extend(address.to_le_bytes());
         out.extend(size.to_le_bytes());
@@ -28,6 +30,12 @@ pub fn accesses(
             wide.list(write, &mut put);
         }
     }
+    if instruction.mnemonic() == Mnemonic::Clzero {
+        let narrow = instruction.code() == Code::Clzerod;
+        let address = value(if narrow { Register::EAX } else { Register::RAX }, registers);
+        put(true, address & !63, 64);
+    }
+    count
 }
 
 fn touches(access: OpAccess, write: bool) -> bool {
@@ -66,7 +74,9 @@ impl Wide<'_> {
                 let mask = self.vector(mask_register(instruction));
                 self.masked(write, &mask, 8, size / 8, put);
             }
-            M::Bt | M::Btc | M::Btr | M::Bts => put(write, self.bit_string(), size),
+            M::Bt | M::Btc | M::Btr | M::Bts if instruction.op1_register() != Register::None => {
+                put(write, self.bit_string(), size);
+            }
             M::Xsave
             | M::Xsave64
             | M::Xsaveopt
@@ -97,10 +107,12 @@ impl Wide<'_> {
         if self.memory.address_size() == iced_x86::CodeSize::Code32 {
             address &= 0xffff_ffff;
         }
-        if self.memory.segment() == Register::FS {
-            address = address.wrapping_add(self.registers.fs);
-        }
-        address
+        let base = match self.memory.segment() {
+            Register::FS => self.registers.fs,
+            Register::GS => super::cpu::gs_base(),
+            _ => 0,
+        };
+        address.wrapping_add(base)
     }
 
     fn bit_string(&self) -> u64 {

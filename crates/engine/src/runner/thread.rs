@@ -35,6 +35,17 @@ impl VectorState {
     }
 }
 
+/// Where a translation was left in the middle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// The translation.
+    pub fragment: u32,
+    /// The instruction of it that has not completed.
+    pub index: u16,
+    /// Whether that is a string instruction that may have repeated some of the way.
+    pub repeating: bool,
+}
+
 /// One guest thread. Lives in the runner's heap until its kernel thread has ended.
 pub struct Thread {
     /// Kernel's number of the thread.
@@ -62,7 +73,7 @@ pub struct Thread {
     /// A fault in translated code. Written by the signal handler.
     pub fault: Option<SignalInfo>,
     /// Where translated code was left in the middle. Written by the signal handler.
-    pub left_in: Option<(u32, u16)>,
+    pub left_in: Option<Left>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
     /// How often waiters have asked for the baton by a signal that has not come yet.

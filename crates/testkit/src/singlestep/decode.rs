@@ -32,6 +32,8 @@ pub struct Decoded {
     pub memory: Vec<UsedMemory>,
     pub shape: Shape,
     pub control: FlowControl,
+    /// Whether its result is the machine's to decide, so that a test may want to.
+    pub decided_outside: bool,
 }
 
 impl Decoded {
@@ -46,10 +48,27 @@ impl Decoded {
             length: instruction.len() as u8,
             shape: shape(&instruction),
             control: instruction.flow_control(),
+            decided_outside: decided_outside(instruction.mnemonic())
+                || shape(&instruction) == Shape::ExtendedState,
             memory,
             instruction,
         }
     }
+}
+
+fn decided_outside(mnemonic: Mnemonic) -> bool {
+    matches!(
+        mnemonic,
+        Mnemonic::Cpuid
+            | Mnemonic::Xgetbv
+            | Mnemonic::Rdtsc
+            | Mnemonic::Rdtscp
+            | Mnemonic::Rdpid
+            | Mnemonic::Rdrand
+            | Mnemonic::Rdseed
+            | Mnemonic::Xtest
+            | Mnemonic::Syscall
+    )
 }
 
 fn shape(instruction: &Instruction) -> Shape {

@@ -9,6 +9,7 @@ use nix::sys::wait::waitpid;
 use nix::unistd::Pid;
 use std::io::{IoSlice, IoSliceMut};
 
+/// General registers, flags and segment bases as ptrace has them.
 pub type Registers = user_regs_struct;
 
 pub struct Process {

@@ -6,9 +6,11 @@
 use super::Start;
 use super::accesses;
 use super::decode::{Decoded, Shape, pops_flags, pushes_flags};
+use super::frame;
 use super::launch::launch;
 use super::process::{Process, Registers};
 use super::step::{AccessKind, Counts, Flow, Step, SystemCall};
+use super::substitute::Substitute;
 use anyhow::{Context, bail};
 use iced_x86::{Code, ConditionCode, FlowControl, InstructionInfoFactory, Mnemonic};
 use nix::sys::ptrace;
@@ -28,7 +30,7 @@ pub enum Ending {
     Signal(i32),
 }
 
-const TRAP_FLAG: u64 = 0x100;
+pub(super) const TRAP_FLAG: u64 = 0x100;
 /// `si_code` of the stop at a signal handler's first instruction.
 const ENTERED_HANDLER: i32 = nix::libc::SIGTRAP;
 /// `si_code` of a breakpoint instruction.
@@ -36,28 +38,30 @@ const BREAKPOINT: i32 = 0x80;
 
 /// A program being stepped.
 pub struct Session {
-    process: Process,
-    regs: Registers,
+    pub(super) process: Process,
+    pub(super) regs: Registers,
     cache: HashMap<u64, Rc<Decoded>>,
     infos: InstructionInfoFactory,
     /// The step under way, and the one handed out.
     step: Step,
     /// Whether `step` has begun: a REP instruction has repeated before.
     begun: bool,
-    decoded: Option<Rc<Decoded>>,
+    pub(super) decoded: Option<Rc<Decoded>>,
     buffer: Vec<u8>,
     /// Registers before the step.
-    before: Registers,
+    pub(super) before: Registers,
     /// The signal to deliver with the next step, and the one delivered with the last.
-    inject: Option<Signal>,
-    injected: Option<Signal>,
+    pub(super) inject: Option<Signal>,
+    pub(super) injected: Option<Signal>,
     handler: Option<i32>,
+    pub(super) substitute: Option<Substitute>,
+    small_frames: bool,
     counts: Counts,
     ending: Option<Ending>,
 }
 
 /// What a stop means.
-enum Stop {
+pub(super) enum Stop {
     /// The instruction (or one repetition) was executed.
     Stepped,
     /// A handler was entered; nothing was executed.
@@ -88,6 +92,8 @@ impl Session {
             inject: None,
             injected: None,
             handler: None,
+            substitute: None,
+            small_frames: false,
             counts: Counts::default(),
             ending: None,
         };
@@ -101,6 +107,11 @@ impl Session {
             }
         }
         Ok(session)
+    }
+
+    /// From now on handlers get the signal frames of a processor with x87, SSE and AVX alone.
+    pub fn make_frames_small(&mut self) {
+        self.small_frames = true;
     }
 
     /// What has been executed so far.
@@ -123,11 +134,14 @@ impl Session {
         self.begun = false;
         while self.ending.is_none() {
             let first = self.begin();
-            let stop = self.advance()?;
+            let stop = self.perform()?;
             let finished = match stop {
                 Stop::Stepped => self.finish_iteration(first)?,
                 Stop::Handler => {
                     self.begun = false;
+                    if self.small_frames {
+                        frame::shrink(&self.process, &mut self.regs)?;
+                    }
                     false
                 }
                 Stop::Signal(signal) => self.interrupt(signal, first)?,
@@ -253,7 +267,7 @@ impl Session {
     }
 
     /// Steps once and says what happened.
-    fn advance(&mut self) -> anyhow::Result<Stop> {
+    pub(super) fn advance(&mut self) -> anyhow::Result<Stop> {
         let injected = self.inject.take();
         self.injected = injected;
         self.before = self.regs;

@@ -147,7 +147,7 @@ fn leave_or_step(context: &mut Context, thread: &mut Thread) {
         Some(located) if located.boundary => {
             context.registers[FLAGS] &= !TRAP_FLAG;
             let registers = guest_registers(context, &located);
-            thread.left_in = Some((located.fragment, located.point.index));
+            thread.left_in = Some(located.left());
             land(context, thread, registers, cpu::EXIT_ATTENTION as u32);
         }
         _ => context.registers[FLAGS] |= TRAP_FLAG,
@@ -229,7 +229,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     if info.address() == pc {
         info.set_address(registers.pc);
     }
-    thread.left_in = Some((located.fragment, located.point.index));
+    thread.left_in = Some(located.left());
     thread.fault = Some(info);
     land(context, thread, registers, EXIT_FAULT);
 }

@@ -1,6 +1,7 @@
 //! Which memory an instruction touches, as far as its bytes tell.
 
 use super::facts::number;
+use events::shape::Segment;
 use iced_x86::{
     Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, OpKind, Register,
     UsedMemory,
@@ -24,8 +25,8 @@ pub struct Operand {
     pub write: bool,
     /// Bytes.
     pub size: u16,
-    /// Relative to the FS base.
-    pub fs: bool,
+    /// What the address is relative to.
+    pub segment: Segment,
     /// Its address.
     pub form: Form,
 }
@@ -46,6 +47,10 @@ pub enum Accesses {
         compares: bool,
         /// Writes at the destination.
         writes: bool,
+        /// Counter and addresses have 32 bits.
+        narrow: bool,
+        /// What the source is relative to.
+        segment: Segment,
     },
     /// Only the engine can work them out, from the values of registers.
     Explicit,
@@ -56,12 +61,16 @@ pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Ac
     if is_repeated_string(instruction) {
         return repeat(instruction);
     }
+    if instruction.mnemonic() == Mnemonic::Clzero {
+        return Accesses::Explicit;
+    }
     let used = factory.info(instruction).used_memory();
-    if used.is_empty() {
+    let mut touched = used.iter().filter(|memory| memory.access() != OpAccess::NoMemAccess);
+    if touched.clone().next().is_none() {
         return Accesses::List(Vec::new());
     }
     if is_irregular(instruction)
-        || used.iter().any(|memory| memory.address_size() != iced_x86::CodeSize::Code64)
+        || touched.any(|memory| memory.address_size() != iced_x86::CodeSize::Code64)
     {
         return Accesses::Explicit;
     }
@@ -91,11 +100,7 @@ fn touches(access: OpAccess, writes: bool) -> bool {
 
 fn operand(memory: &UsedMemory, write: bool) -> Option<Operand> {
     let size = size_of(memory.memory_size())?;
-    let fs = match memory.segment() {
-        Register::FS => true,
-        Register::GS => return None,
-        _ => false,
-    };
+    let segment = segment(memory.segment());
     let displacement = memory.displacement() as i64;
     let form = match (memory.base(), memory.index()) {
         (Register::None | Register::RIP, Register::None) => Form::Constant(displacement as u64),
@@ -107,7 +112,16 @@ fn operand(memory: &UsedMemory, write: bool) -> Option<Operand> {
             Form::Sum(base, index, memory.scale() as u8, displacement)
         }
     };
-    Some(Operand { write, size, fs, form })
+    Some(Operand { write, size, segment, form })
+}
+
+/// Only two segments have a base.
+fn segment(register: Register) -> Segment {
+    match register {
+        Register::FS => Segment::Fs,
+        Register::GS => Segment::Gs,
+        _ => Segment::Flat,
+    }
 }
 
 fn size_of(size: MemorySize) -> Option<u16> {
@@ -126,17 +140,9 @@ fn repeat(instruction: &Instruction) -> Accesses {
     let narrow = (0..instruction.op_count()).any(|operand| {
         matches!(
             instruction.op_kind(operand),
-            OpKind::MemorySegSI
-                | OpKind::MemorySegESI
-                | OpKind::MemorySegDI
-                | OpKind::MemorySegEDI
-                | OpKind::MemoryESDI
-                | OpKind::MemoryESEDI
+            OpKind::MemorySegESI | OpKind::MemorySegEDI | OpKind::MemoryESEDI
         )
     });
-    if narrow || instruction.has_segment_prefix() {
-        return Accesses::Explicit;
-    }
     let (source, compares, writes) = match instruction.mnemonic() {
         M::Movsb | M::Movsw | M::Movsd | M::Movsq => (true, false, true),
         M::Stosb | M::Stosw | M::Stosd | M::Stosq => (false, false, true),
@@ -145,7 +151,8 @@ fn repeat(instruction: &Instruction) -> Accesses {
         M::Scasb | M::Scasw | M::Scasd | M::Scasq => (false, true, false),
         _ => return Accesses::Explicit,
     };
-    Accesses::Repeat { size, source, compares, writes }
+    let segment = segment(instruction.segment_prefix());
+    Accesses::Repeat { size, source, compares, writes, narrow, segment }
 }
 
 /// Instructions whose accesses depend on more than the address of one operand.
@@ -155,7 +162,6 @@ fn is_irregular(instruction: &Instruction) -> bool {
         && instruction.op1_kind() == OpKind::Register;
     bit_string
         || instruction.is_vsib()
-        || instruction.is_string_instruction()
         || matches!(
             instruction.mnemonic(),
             M::Maskmovq
@@ -167,7 +173,6 @@ fn is_irregular(instruction: &Instruction) -> bool {
                 | M::Vpmaskmovq
                 | M::Xlatb
                 | M::Enter
-                | M::Leave
                 | M::Xsave
                 | M::Xsave64
                 | M::Xsavec
@@ -180,6 +185,5 @@ fn is_irregular(instruction: &Instruction) -> bool {
                 | M::Fxsave64
                 | M::Fxrstor
                 | M::Fxrstor64
-                | M::Clzero
-        ) && !matches!(instruction.mnemonic(), M::Leave)
+        )
 }

@@ -171,6 +171,7 @@ fn special(instruction: &Instruction) -> Option<Flow> {
         | Mnemonic::Rdseed
         | Mnemonic::Xgetbv
         | Mnemonic::Wrfsbase
+        | Mnemonic::Wrgsbase
         | Mnemonic::Xtest => return Some(Flow::Emulate),
         Mnemonic::Hlt
         | Mnemonic::Ud0

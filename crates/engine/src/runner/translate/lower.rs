@@ -171,6 +171,18 @@ impl Lower<'_> {
             offset: self.emit.offset(),
             index: self.index,
             boundary,
+            repeating: false,
+            spills: self.spills,
+        });
+    }
+
+    /// From here on the instruction may have repeated some of the way.
+    fn note_repeating(&mut self) {
+        self.map.add(Point {
+            offset: self.emit.offset(),
+            index: self.index,
+            boundary: true,
+            repeating: true,
             spills: self.spills,
         });
     }
@@ -245,10 +257,14 @@ impl Lower<'_> {
         if let Some(observer) = &mut self.observer {
             let guest = &self.superblock.guests[self.index as usize];
             observer.before(&mut self.emit, guest, self.index);
+            let repeats = observer.repeats();
             // Nothing that the guest can see has changed: a boundary again. PUSHF above all must
             // not be reached by single steps, or it would show the trap flag.
             self.spills = self.reserved();
             self.note(true);
+            if repeats {
+                self.note_repeating();
+            }
         }
     }
 
@@ -285,7 +301,8 @@ impl Lower<'_> {
     fn one(&mut self) {
         let guest = self.guest();
         match (guest.role, guest.facts.flow) {
-            (Role::Plain, _) | (Role::Last, Flow::Trap) => self.plain(),
+            (_, Flow::Trap) => self.trap(),
+            (Role::Plain, _) => self.plain(),
             (Role::FollowedJump, _) => {
                 let backward = guest.instruction.near_branch_target() <= guest.pc();
                 self.inline_tick(backward);
@@ -308,7 +325,6 @@ impl Lower<'_> {
             (_, Flow::Syscall) => self.stop(ExitKind::Syscall(guest.instruction.next_ip())),
             (_, Flow::Emulate) => self.stop(ExitKind::Emulate(guest.pc())),
             (_, Flow::Refuse | Flow::Next) => self.stop(ExitKind::Refuse(guest.pc())),
-            (_, Flow::Trap) => self.plain(),
         }
     }
 
@@ -348,7 +364,7 @@ impl Lower<'_> {
     fn jump(&mut self, target: u64) {
         let backward = target <= self.guest().pc();
         let hole = self.emit.jump_hole();
-        self.leave(hole, ExitKind::Direct(target), true, backward);
+        self.leave(hole, ExitKind::Direct(target), false, backward);
     }
 
     fn push_return_address(&mut self) {
@@ -483,6 +499,14 @@ impl Lower<'_> {
         self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
         let _ = self.emit.jump(cpu::landmarks().exit_cache);
         stub
+    }
+
+    /// Control never goes on behind a trap. But INT3 is reported there, which must still be inside
+    /// the translation; and the number of its first exit is the name of a superblock in events.
+    fn trap(&mut self) {
+        self.plain();
+        let next = self.guest().instruction.next_ip();
+        self.stop(ExitKind::Direct(next));
     }
 
     /// An instruction that runs as it is, but for an operand relative to the program counter.

@@ -58,6 +58,9 @@ pub struct Point {
     pub index: u16,
     /// Whether that instruction has not begun here: the state is that of an instruction boundary.
     pub boundary: bool,
+    /// Whether that instruction may have repeated some of the way already: a string instruction,
+    /// which can be left and gone on with later.
+    pub repeating: bool,
     /// Registers that are elsewhere.
     pub spills: Spills,
 }
@@ -94,7 +97,7 @@ mod tests {
     use super::*;
 
     fn point(offset: u32, index: u16) -> Point {
-        Point { offset, index, boundary: true, spills: Spills::default() }
+        Point { offset, index, boundary: true, repeating: false, spills: Spills::default() }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::emit::Emit;
 use super::superblock::{Guest, Superblock};
 use crate::runner::cpu::reg::{RCX, RDI, RDX, RSI, RSP};
 use events::record::FIELD;
-use events::shape::{self, Access, Shape, Source};
+use events::shape::{self, Access, Segment, Shape, Source};
 use iced_x86::{Mnemonic, OpKind};
 
 /// Slot of the register that points to the record.
@@ -89,27 +89,36 @@ impl Observer {
             Accesses::List(list) => {
                 for operand in list {
                     let source = self.source(emit, operand);
-                    self.add(index, operand.write, operand.size, operand.fs, source);
+                    self.add(index, operand.write, operand.size, operand.segment, source);
                 }
             }
-            Accesses::Repeat { size, source, compares, writes } => {
+            Accesses::Repeat { size, source, compares, writes, narrow, segment } => {
                 let field = self.store(emit, RCX);
                 self.store(emit, RSI);
                 self.store(emit, RDI);
                 self.repeat = Some(field);
-                for (present, write, from_source) in
-                    [(*source, false, true), (*compares, false, false), (*writes, true, false)]
-                {
-                    if present {
-                        let source = Source::Repeat { field };
-                        self.add(index, write, *size, false, source);
-                        self.shape.accesses.last_mut().expect("just added").from_source =
-                            from_source;
-                    }
+                let sides =
+                    [(*source, false, true), (*compares, false, false), (*writes, true, false)];
+                for (_, write, from_source) in sides.into_iter().filter(|(there, ..)| *there) {
+                    let segment = if from_source { *segment } else { Segment::Flat };
+                    self.shape.accesses.push(Access {
+                        index,
+                        write,
+                        segment,
+                        from_source,
+                        narrow: *narrow,
+                        size: *size,
+                        source: Source::Repeat { field },
+                    });
                 }
             }
-            Accesses::Explicit => self.add(index, false, 0, false, Source::Explicit),
+            Accesses::Explicit => self.add(index, false, 0, Segment::Flat, Source::Explicit),
         }
+    }
+
+    /// Whether the instruction that was just prepared is a repeated string instruction.
+    pub fn repeats(&self) -> bool {
+        self.repeat.is_some()
     }
 
     /// Stores what is only known once it has executed, and forgets what it changed.
@@ -127,8 +136,9 @@ impl Observer {
         }
     }
 
-    fn add(&mut self, index: u16, write: bool, size: u16, fs: bool, source: Source) {
-        let access = Access { index, write, fs, from_source: false, size, source };
+    fn add(&mut self, index: u16, write: bool, size: u16, segment: Segment, source: Source) {
+        let (from_source, narrow) = (false, false);
+        let access = Access { index, write, segment, from_source, narrow, size, source };
         self.shape.accesses.push(access);
     }
 
