@@ -3,7 +3,7 @@
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::listen::{self, MakeConsumer};
-use crate::report::{CrashReport, Message};
+use crate::report::{CrashReport, Joiner, Message};
 use crate::runner::{layout, start};
 use events::{Discard, Plan};
 use std::ffi::{CString, OsStr, OsString};
@@ -158,13 +158,15 @@ struct Heard {
 fn listen(reader: OwnedFd, make: MakeConsumer<'_>) -> Heard {
     let mut heard = Heard::default();
     let mut feeding = Vec::new();
+    let mut joiner = Joiner::default();
     for line in BufReader::new(File::from(reader)).lines() {
         let Ok(line) = line else { break };
-        match serde_json::from_str(&line) {
-            Ok(Message::Crash(report)) => heard.crashes.push(*report),
-            Ok(Message::Fault { what, pc }) => heard.fault = Some((what, pc)),
-            Ok(Message::Note(text)) => heard.notes.push(text),
-            Ok(Message::Ring { process, descriptor }) => {
+        match joiner.add(&line) {
+            Ok(None) => {}
+            Ok(Some(Message::Crash(report))) => heard.crashes.push(*report),
+            Ok(Some(Message::Fault { what, pc })) => heard.fault = Some((what, pc)),
+            Ok(Some(Message::Note(text))) => heard.notes.push(text),
+            Ok(Some(Message::Ring { process, descriptor })) => {
                 match listen::attach(process, descriptor, make(process)) {
                     Ok(thread) => feeding.push(thread),
                     Err(error) => {

@@ -23,9 +23,9 @@ pub fn set_channel(descriptor: i32) {
 
 /// Sends a message to the host.
 pub fn send(message: &Message) {
-    let mut line = serde_json::to_vec(message).unwrap_or_default();
-    line.push(b'\n');
-    sys::write_all(CHANNEL.load(Ordering::Relaxed), &line);
+    for line in crate::report::lines(message, sys::gettid()) {
+        sys::write_all(CHANNEL.load(Ordering::Relaxed), &line);
+    }
 }
 
 /// Tells of a guest that a signal ends.
@@ -91,6 +91,8 @@ const STACK: usize = 64 << 10;
 const INNER: usize = 2 << 10;
 /// How much is kept of what a pointer leads to.
 const POINTED: usize = 128;
+/// What a function may use below its stack pointer.
+const RED_ZONE: u64 = 128;
 /// How far below its stack a stack pointer may be, when it ran over the end.
 const OVERRUN: u64 = 1 << 20;
 
@@ -98,7 +100,9 @@ const OVERRUN: u64 = 1 << 20;
 fn chunks(registers: &Registers) -> Vec<Chunk> {
     let stack = registers.general[4];
     let pages = (stack.saturating_add(1)..stack.saturating_add(OVERRUN)).step_by(4096);
-    let starts = [stack].into_iter().chain(pages.map(|address| address.next_multiple_of(4096)));
+    let red_zone = stack.saturating_sub(RED_ZONE);
+    let above = pages.map(|address| address.next_multiple_of(4096));
+    let starts = [red_zone, stack].into_iter().chain(above).chain([registers.general[5]]);
     let stack = starts.map(|start| chunk(start, STACK)).find(|chunk| !chunk.bytes.is_empty());
     let code = [chunk(registers.pc, 64), chunk(registers.pc.saturating_sub(64), 64)];
     let on_stack =

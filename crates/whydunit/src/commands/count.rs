@@ -49,7 +49,8 @@ impl Consumer for Reporting {
         report.total.add(&self.counter.total());
         report.event_bytes += self.counter.bytes;
         let threads = report.processes.entry(self.process).or_default();
-        for (thread, counts) in &self.counter.threads {
+        let busy = |counts: &Counts| *counts != Counts::default();
+        for (thread, counts) in self.counter.threads.iter().filter(|(_, counts)| busy(counts)) {
             threads.entry(*thread).or_default().add(counts);
         }
     }

@@ -143,7 +143,10 @@ fn finding_of(
     let own = calls.iter().position(Call::is_own).unwrap_or(0);
     let program = stack::file_name(&report.program);
     let mut evidence = whereabouts(report);
-    evidence.push(instruction_step(report, stopped));
+    // A signal that was sent has nothing to do with the instruction at which it arrived.
+    if report.code > 0 {
+        evidence.push(instruction_step(report, stopped));
+    }
     if let Some(step) = locals_step(scene, calls, own) {
         evidence.push(step);
     }
@@ -189,11 +192,15 @@ fn locals_step(scene: &Scene<'_>, calls: &[Call], own: usize) -> Option<Step> {
     let call = calls.get(own)?;
     let level = scene.each_call().nth(own).map(|call| call.level).unwrap_or(Level::default());
     let mut step = Step::new(format!("the variables of {}", call.function.as_ref()?));
-    let visible = scene.locals(level).into_iter().filter(|local| !local.hidden);
-    for local in visible.take(MOST_LOCALS) {
+    let of_compiler = |name: &str| name.starts_with("__");
+    let locals = scene.locals(level).into_iter();
+    for local in locals.filter(|local| !local.hidden && !of_compiler(&local.name)) {
         let value = scene.value_of(&local);
-        if value.held.why_lost().is_none() {
+        if value.held.why_lost().is_none() && scene.bytes(&value).is_ok() {
             step = step.with(&local.name, scene.print(&value, &LOCAL));
+        }
+        if step.values.len() == MOST_LOCALS {
+            break;
         }
     }
     (!step.values.is_empty()).then_some(step)

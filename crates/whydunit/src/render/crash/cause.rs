@@ -11,8 +11,10 @@ const PROT_WRITE: i32 = 2;
 
 /// Addresses below this are a null pointer, or a member or element of one.
 const NEAR_ZERO: u64 = 1 << 16;
-/// How far a fault may be from stack pointer and stack to count as the stack's end.
+/// How far a fault may be from the stack pointer to be an access to the stack.
 const NEAR_STACK: u64 = 1 << 20;
+/// How far below its stack such a fault may be; local variables can be that large.
+const BELOW_STACK: u64 = 64 << 20;
 
 /// `si_code` of signals that the kernel raises for reasons of its own.
 const KERNEL: i32 = 0x80;
@@ -109,6 +111,7 @@ const HEAP: [&str; 8] =
 
 fn aborted(calls: &[&str]) -> String {
     let named = |call: &&str| {
+        let call = call.strip_prefix("__GI_").unwrap_or(call);
         let bare = call.split(['(', '<']).next().unwrap_or(call);
         let known = ABORTERS.iter().find(|(function, _)| bare == *function);
         let heap = HEAP.iter().find(|function| bare == **function);
@@ -125,7 +128,7 @@ fn segment(report: &CrashReport, stopped: Option<&Stopped>) -> String {
                                  or a damaged one (sigaltstack gives it another)"
             .into(),
         (PAGE_FAULT, _) => page_fault(report, stopped),
-        (GENERAL_PROTECTION, _) => protection(stopped),
+        (GENERAL_PROTECTION, _) => protection(report, stopped),
         _ => "it returned from a signal handler to a damaged frame".into(),
     }
 }
@@ -193,7 +196,7 @@ fn stack_overflow(report: &CrashReport) -> Option<String> {
     // The stack pointer may have left its stack for the guard below: the stack follows.
     let bottom = if accessible(&stack) { stack.start } else { stack.end };
     let below = bottom.checked_sub(address)?;
-    let close = below <= NEAR_STACK && pointer.abs_diff(address) <= NEAR_STACK;
+    let close = below <= BELOW_STACK && pointer.abs_diff(address) <= NEAR_STACK;
     let size = if accessible(&stack) { (stack.end - stack.start) >> 10 } else { 0 };
     let room = match size {
         0 => String::new(),
@@ -206,9 +209,13 @@ fn stack_overflow(report: &CrashReport) -> Option<String> {
 }
 
 /// The processor gave no address: the instruction must tell.
-fn protection(stopped: Option<&Stopped>) -> String {
+fn protection(report: &CrashReport, stopped: Option<&Stopped>) -> String {
     let Some(stopped) = stopped else {
-        return "it jumped to an address that no program can use".into();
+        return format!(
+            "it jumped to {:#x}, which is no address at all: a damaged return address or function \
+             pointer",
+            report.pc
+        );
     };
     if let Some(access) = stopped.not_canonical() {
         return format!("it used {:#x} as a pointer, which is no address at all", access.address);
@@ -229,7 +236,7 @@ fn bus(report: &CrashReport, stopped: Option<&Stopped>) -> String {
     const MISALIGNED: i32 = 1;
     const NO_SUCH_PLACE: i32 = 2;
     match (report.code, report.trap) {
-        (_, GENERAL_PROTECTION | STACK_FAULT) => protection(stopped),
+        (_, GENERAL_PROTECTION | STACK_FAULT) => protection(report, stopped),
         (MISALIGNED, _) => format!(
             "it used address {:#x} without the alignment that it asked the processor to check",
             report.address
@@ -272,9 +279,7 @@ fn arithmetic(report: &CrashReport, stopped: Option<&Stopped>) -> String {
 fn illegal(stopped: Option<&Stopped>) -> String {
     match stopped {
         Some(stopped) if stopped.is_undefined() => {
-            "it reached a place that is never to be reached: compilers put the instruction `ud2` \
-             there, as does __builtin_trap"
-                .into()
+            "it executed `ud2`, which compilers put where no execution must ever get".into()
         }
         Some(_) => "this processor does not know the instruction".into(),
         None => "it executed bytes that are no instruction".into(),

@@ -9,6 +9,8 @@ use symbols::{FoundBy, Level, Printing, Program, Scene};
 
 /// Arguments are shown no longer than this.
 const ARGUMENT: Printing = Printing { depth: 1, elements: 4, text: 32, total: 64 };
+/// Calls whose arguments are looked up; there are many more only in runaway recursion.
+const MOST_ARGUMENTS: usize = 100;
 /// The most calls that one turn of a recursion may have to be recognised.
 const LONGEST_TURN: usize = 8;
 /// A recursion is folded if that saves at least so many lines.
@@ -51,7 +53,7 @@ pub struct Call {
     pub found_by: FoundBy,
 }
 
-/// A scene's calls, innermost first; arguments only of those that are likely to be shown.
+/// A scene's calls, innermost first.
 pub fn calls(scene: &Scene<'_>) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
     let mut levels: Vec<Level> = Vec::new();
@@ -72,10 +74,15 @@ pub fn calls(scene: &Scene<'_>) -> Vec<Call> {
             file: call.line.as_ref().map(|line| line.file.clone()),
             line: call.line.map(|line| line.line),
             inlined: false,
-            arguments: if number < INNER * 2 { arguments(scene, call.level) } else { Vec::new() },
+            arguments: Vec::new(),
             found_by: call.found_by,
         });
         levels.push(call.level);
+    }
+    for (call, level) in calls.iter_mut().zip(levels).take(MOST_ARGUMENTS) {
+        if call.is_own() {
+            call.arguments = arguments(scene, level);
+        }
     }
     calls
 }
@@ -94,8 +101,10 @@ fn arguments(scene: &Scene<'_>, level: Level) -> Vec<(String, String)> {
     let parameters = scene.locals(level).into_iter().filter(|variable| variable.parameter);
     parameters
         .map(|variable| {
-            let value = scene.print(&scene.value_of(&variable), &ARGUMENT);
-            (variable.name, value)
+            let value = scene.value_of(&variable);
+            let known = value.held.why_lost().is_none() && scene.bytes(&value).is_ok();
+            let text = if known { scene.print(&value, &ARGUMENT) } else { "?".into() };
+            (variable.name, text)
         })
         .collect()
 }
