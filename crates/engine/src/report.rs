@@ -1,6 +1,8 @@
 //! What runner and host say to each other in words: plain data, one JSON object a line.
 
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::collections::HashMap;
 
 /// A line from the runner.
 #[derive(Debug, Serialize, Deserialize)]
@@ -25,6 +27,61 @@ pub enum Message {
     Note(String),
 }
 
+/// Longer lines are sent in parts: the kernel keeps a write to a pipe together only up to 4096
+/// bytes, and several processes write to the same one.
+#[derive(Debug, Serialize, Deserialize)]
+struct Part<'a> {
+    /// The kernel thread that sends it.
+    sender: i32,
+    /// Whether the line is complete with it.
+    last: bool,
+    /// A piece of the line.
+    part: Cow<'a, str>,
+}
+
+/// With everything escaped, a part of this length is still kept together.
+const PART: usize = 1900;
+
+/// The lines, each ending in a newline, that carry a message of kernel thread `sender`.
+pub fn lines(message: &Message, sender: i32) -> Vec<Vec<u8>> {
+    let text = serde_json::to_string(message).unwrap_or_default();
+    if text.len() <= PART {
+        return vec![(text + "\n").into_bytes()];
+    }
+    let mut lines = Vec::new();
+    let mut rest = text.as_str();
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(rest.floor_char_boundary(PART));
+        let part = Part { sender, last: after.is_empty(), part: part.into() };
+        let mut line = serde_json::to_vec(&part).unwrap_or_default();
+        line.push(b'\n');
+        lines.push(line);
+        rest = after;
+    }
+    lines
+}
+
+/// Puts messages together from lines.
+#[derive(Default)]
+pub struct Joiner {
+    begun: HashMap<i32, String>,
+}
+
+impl Joiner {
+    /// The message that a line completes, if it does; an error if it is not one of ours.
+    pub fn add(&mut self, line: &str) -> Result<Option<Message>, serde_json::Error> {
+        let Ok(Part { sender, last, part }) = serde_json::from_str(line) else {
+            return serde_json::from_str(line).map(Some);
+        };
+        self.begun.entry(sender).or_default().push_str(&part);
+        if !last {
+            return Ok(None);
+        }
+        let whole = self.begun.remove(&sender).unwrap_or_default();
+        serde_json::from_str(&whole).map(Some)
+    }
+}
+
 /// A part of a file in the guest's memory.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ModuleMap {
@@ -38,19 +95,53 @@ pub struct ModuleMap {
     pub path: String,
 }
 
+/// A stretch of the guest's memory, as it was.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Chunk {
+    /// Address of the first byte.
+    pub start: u64,
+    /// What was there.
+    pub bytes: Vec<u8>,
+}
+
+/// A mapping of the guest's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Region {
+    /// First address.
+    pub start: u64,
+    /// First address past the end.
+    pub end: u64,
+    /// `PROT_*` bits as the guest set them.
+    pub protection: i32,
+    /// The file behind it.
+    pub file: Option<String>,
+}
+
 /// The guest at the moment of a fatal signal.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CrashReport {
     /// Process.
     pub process: i32,
+    /// The process that started it.
+    pub parent: i32,
     /// Thread.
     pub thread: i32,
+    /// Name of the thread, as the kernel has it.
+    pub name: String,
+    /// The program.
+    pub program: String,
     /// Signal number.
     pub signal: i32,
     /// `si_code`.
     pub code: i32,
-    /// `si_addr`.
+    /// `si_addr`, where the processor raised the signal.
     pub address: u64,
+    /// `si_pid`, where a process sent the signal.
+    pub sender: i32,
+    /// Trap number of the processor, where it raised the signal.
+    pub trap: u64,
+    /// Error code of that trap.
+    pub error: u64,
     /// Program counter.
     pub pc: u64,
     /// RFLAGS.
@@ -61,6 +152,40 @@ pub struct CrashReport {
     pub fs: u64,
     /// Files in memory.
     pub modules: Vec<ModuleMap>,
-    /// Memory from the stack pointer upwards.
-    pub stack: Vec<u8>,
+    /// What is mapped at `address`.
+    pub at_address: Option<Region>,
+    /// What is mapped at the stack pointer, or else next above it.
+    pub at_stack: Option<Region>,
+    /// Memory from the stack pointer upwards, around the code, and where registers lead to.
+    pub memory: Vec<Chunk>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_messages_of_several_senders_arrive_whole() {
+        let texts = ["\u{1}\"ä\\".repeat(3000), "short".to_owned(), "b".repeat(PART * 3)];
+        let sent: Vec<Vec<Vec<u8>>> = (1..)
+            .zip(&texts)
+            .map(|(sender, text)| lines(&Message::Note(text.clone()), sender))
+            .collect();
+        assert!(sent.iter().flatten().all(|line| line.len() <= 4096));
+        let mut joiner = Joiner::default();
+        let mut got = Vec::new();
+        for turn in 0..sent.iter().map(Vec::len).max().unwrap_or(0) {
+            for line in sent.iter().filter_map(|lines| lines.get(turn)) {
+                let line = std::str::from_utf8(line).expect("text");
+                if let Some(Message::Note(text)) = joiner.add(line).expect("ours") {
+                    got.push(text);
+                }
+            }
+        }
+        got.sort_by_key(String::len);
+        let mut texts = texts;
+        texts.sort_by_key(String::len);
+        assert_eq!(got, texts);
+        assert!(joiner.add("not ours").is_err());
+    }
 }

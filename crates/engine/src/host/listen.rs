@@ -1,7 +1,7 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
 use crate::listen::{self as rings, MakeConsumer};
-use crate::report::{CrashReport, Message};
+use crate::report::{CrashReport, Joiner, Message};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
@@ -15,21 +15,24 @@ pub struct Heard {
     pub notes: Vec<String>,
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
+    joiner: Joiner,
 }
 
 impl Heard {
     fn line(&mut self, line: &[u8], make: MakeConsumer<'_>, feeding: &mut Vec<JoinHandle<()>>) {
-        match serde_json::from_slice(line) {
-            Ok(Message::Ring { process, descriptor }) => {
+        let line = String::from_utf8_lossy(line);
+        match self.joiner.add(&line) {
+            Ok(None) => {}
+            Ok(Some(Message::Ring { process, descriptor })) => {
                 match rings::attach(process, descriptor, make(process)) {
                     Ok(thread) => feeding.push(thread),
                     Err(error) => self.notes.push(format!("events of {process} are lost: {error}")),
                 }
             }
-            Ok(Message::Crash(report)) => self.crashes.push(*report),
-            Ok(Message::Fault { what, pc }) => self.fault = Some((what, pc)),
-            Ok(Message::Note(text)) => self.notes.push(text),
-            Err(_) => self.notes.push(String::from_utf8_lossy(line).into_owned()),
+            Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
+            Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
+            Ok(Some(Message::Note(text))) => self.notes.push(text),
+            Err(_) => self.notes.push(line.into_owned()),
         }
     }
 }

@@ -104,9 +104,10 @@ pub const VECTOR_MASK: u64 = 7;
 /// The shared block, for whoever holds the baton.
 #[inline]
 pub fn cpu() -> &'static mut Cpu {
+    let block = &raw mut CPU;
     // SAFETY: only the holder of the baton runs Rust code that asks for it, and every borrow ends
     // before translated code is entered or the baton is passed on.
-    unsafe { &mut *(&raw mut CPU) }
+    unsafe { &mut *block }
 }
 
 /// Address of a field of the block, for translated code.

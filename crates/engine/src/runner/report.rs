@@ -4,9 +4,14 @@
 //! standard error where no host listens. Nothing here allocates once the runner is in trouble.
 
 use super::cpu::{Registers, cpu};
+use super::engine::Engine;
+use super::layout;
+use super::memory::Mapping;
 use super::signal::SignalInfo;
-use super::sys;
-use crate::report::{CrashReport, Message, ModuleMap};
+use super::sys::{self, syscall};
+use crate::report::{Chunk, CrashReport, Message, ModuleMap, Region};
+use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 static CHANNEL: AtomicI32 = AtomicI32::new(2);
@@ -18,13 +23,14 @@ pub fn set_channel(descriptor: i32) {
 
 /// Sends a message to the host.
 pub fn send(message: &Message) {
-    let mut line = serde_json::to_vec(message).unwrap_or_default();
-    line.push(b'\n');
-    sys::write_all(CHANNEL.load(Ordering::Relaxed), &line);
+    for line in crate::report::lines(message, sys::gettid()) {
+        sys::write_all(CHANNEL.load(Ordering::Relaxed), &line);
+    }
 }
 
 /// Tells of a guest that a signal ends.
-pub fn crash(info: &SignalInfo, registers: &Registers, memory: &super::memory::Memory) {
+pub fn crash(info: &SignalInfo, registers: &Registers, engine: &Engine) {
+    let memory = &engine.memory;
     let modules = memory
         .iter()
         .filter_map(|(range, mapping)| {
@@ -37,28 +43,87 @@ pub fn crash(info: &SignalInfo, registers: &Registers, memory: &super::memory::M
             })
         })
         .collect();
-    let stack = read_stack(registers.general[4]);
+    let stack = registers.general[4];
+    let above = || memory.iter().find(|(range, _)| range.start > stack);
     send(&Message::Crash(Box::new(CrashReport {
         process: sys::getpid(),
+        parent: sys::getppid(),
         thread: sys::gettid(),
+        name: thread_name(),
+        program: engine.executable.to_string_lossy().into_owned(),
         signal: info.number(),
         code: info.code(),
         address: info.address(),
+        sender: info.sender(),
+        trap: info.trap.0,
+        error: info.trap.1,
         pc: registers.pc,
         flags: registers.flags,
         general: registers.general,
         fs: registers.fs,
         modules,
-        stack,
+        at_address: memory.find(info.address()).map(region),
+        at_stack: memory.find(stack).or_else(above).map(region),
+        memory: chunks(registers),
     })));
 }
 
-/// What lies above the stack pointer, as far as it can be read.
-fn read_stack(pointer: u64) -> Vec<u8> {
-    let mut bytes = vec![0; 64 << 10];
-    let got = super::guest::read_some(pointer, &mut bytes);
+fn region((range, mapping): (Range<u64>, &Mapping)) -> Region {
+    Region {
+        start: range.start,
+        end: range.end,
+        protection: mapping.protection,
+        file: mapping.file.as_ref().map(|file| file.to_string()),
+    }
+}
+
+fn thread_name() -> String {
+    let mut name = [0u8; 16];
+    // SAFETY: the kernel writes at most sixteen bytes.
+    unsafe { syscall!(libc::SYS_prctl, libc::PR_GET_NAME, name.as_mut_ptr()) };
+    let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
+    String::from_utf8_lossy(&name[..end]).into_owned()
+}
+
+/// How much of the stack is kept.
+const STACK: usize = 64 << 10;
+/// How much of that is searched for pointers to more.
+const INNER: usize = 2 << 10;
+/// How much is kept of what a pointer leads to.
+const POINTED: usize = 128;
+/// What a function may use below its stack pointer.
+const RED_ZONE: u64 = 128;
+/// How far below its stack a stack pointer may be, when it ran over the end.
+const OVERRUN: u64 = 1 << 20;
+
+/// The memory that an explanation of a crash needs, as far as it can be read.
+fn chunks(registers: &Registers) -> Vec<Chunk> {
+    let stack = registers.general[4];
+    let pages = (stack.saturating_add(1)..stack.saturating_add(OVERRUN)).step_by(4096);
+    let red_zone = stack.saturating_sub(RED_ZONE);
+    let above = pages.map(|address| address.next_multiple_of(4096));
+    let starts = [red_zone, stack].into_iter().chain(above).chain([registers.general[5]]);
+    let stack = starts.map(|start| chunk(start, STACK)).find(|chunk| !chunk.bytes.is_empty());
+    let code = [chunk(registers.pc, 64), chunk(registers.pc.saturating_sub(64), 64)];
+    let on_stack =
+        stack.iter().flat_map(|stack| words(&stack.bytes[..INNER.min(stack.bytes.len())]));
+    let pointers: BTreeSet<u64> = on_stack.chain(registers.general).collect();
+    let pointed: Vec<Chunk> = pointers.into_iter().map(|to| chunk(to, POINTED)).collect();
+    let all = stack.into_iter().chain(code).chain(pointed);
+    all.filter(|chunk| !chunk.bytes.is_empty()).collect()
+}
+
+fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+}
+
+fn chunk(start: u64, length: usize) -> Chunk {
+    let mut bytes = vec![0; length];
+    // Nothing of a guest lies at the very top, and the addresses there must not wrap around.
+    let inside = start < layout::USER_END;
+    let got = if inside { super::guest::read_some(start, &mut bytes) } else { 0 };
     bytes.truncate(got);
-    bytes
+    Chunk { start, bytes }
 }
 
 /// Tells of something the engine cannot run, and ends with exit code 70.

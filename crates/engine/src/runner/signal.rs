@@ -99,6 +99,11 @@ impl SignalInfo {
         u64::from_le_bytes(self.raw[16..24].try_into().expect("eight bytes"))
     }
 
+    /// Who sent it (`si_pid`), where a process did.
+    pub fn sender(&self) -> i32 {
+        i32::from_le_bytes(self.raw[16..20].try_into().expect("four bytes"))
+    }
+
     /// Puts another address in its place, where the kernel's was one of the cache.
     pub fn set_address(&mut self, address: u64) {
         self.raw[16..24].copy_from_slice(&address.to_le_bytes());
@@ -193,14 +198,21 @@ impl Actions {
 
     /// Takes over every signal that the engine itself must see.
     pub fn take_over(&self) {
-        for signal in (1..=MAX as i32).filter(|signal| is_fault(*signal) || *signal == KICK) {
-            install(signal, &self.0[signal as usize]);
+        for signal in (1..=MAX as i32).filter(|signal| is_ours(*signal, self.get(*signal))) {
+            install(signal, self.get(signal));
         }
     }
 }
 
+/// Whether the engine must see the signal. SIGABRT without a handler ends the guest; the engine
+/// sees it first so that it can tell where.
+fn is_ours(signal: i32, guest: &Action) -> bool {
+    let aborts = signal == libc::SIGABRT && guest.handler == DEFAULT;
+    is_fault(signal) || signal == KICK || guest.is_handler() || aborts
+}
+
 fn install(signal: i32, guest: &Action) {
-    let ours = is_fault(signal) || signal == KICK || guest.is_handler();
+    let ours = is_ours(signal, guest);
     let kept = (libc::SA_RESTART | libc::SA_NOCLDSTOP | libc::SA_NOCLDWAIT) as u64;
     let mut action = Action { handler: guest.handler, ..Action::default() };
     action.flags = SA_RESTORER | guest.flags & kept;

@@ -138,3 +138,9 @@ pub fn getpid() -> i32 {
     // SAFETY: no memory is touched.
     unsafe { syscall!(libc::SYS_getpid) as i32 }
 }
+
+/// The process that started this one.
+pub fn getppid() -> i32 {
+    // SAFETY: no memory is touched.
+    unsafe { syscall!(libc::SYS_getppid) as i32 }
+}

@@ -2,12 +2,12 @@
 
 use super::run::Guest;
 use crate::exit::Exit;
-use anyhow::Context;
+use crate::render::Output;
+use engine::host::Outcome;
 use events::count::{Counter, Counts};
 use events::{Consumer, Plan};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
@@ -26,7 +26,7 @@ pub struct Count {
 
 /// The counts of a run.
 #[derive(Default, Serialize)]
-struct Report {
+pub struct Report {
     total: Counts,
     processes: BTreeMap<i32, BTreeMap<u32, Counts>>,
     event_bytes: u64,
@@ -49,7 +49,8 @@ impl Consumer for Reporting {
         report.total.add(&self.counter.total());
         report.event_bytes += self.counter.bytes;
         let threads = report.processes.entry(self.process).or_default();
-        for (thread, counts) in &self.counter.threads {
+        let busy = |counts: &Counts| *counts != Counts::default();
+        for (thread, counts) in self.counter.threads.iter().filter(|(_, counts)| busy(counts)) {
             threads.entry(*thread).or_default().add(counts);
         }
     }
@@ -58,50 +59,60 @@ impl Consumer for Reporting {
 impl Count {
     /// Runs the program and prints what it executed.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let report = Arc::new(Mutex::new(Report::default()));
-        let plan = Plan { blocks: true, memory: true, ..Plan::default() };
-        let outcome = self.guest.run(plan, &mut |process| {
-            let report = report.clone();
-            Box::new(Reporting { process, counter: Counter::default(), report })
-        })?;
-        let report = report.lock().unwrap_or_else(|broken| broken.into_inner());
-        let text = if self.json { serde_json::to_string(&*report)? + "\n" } else { table(&report) };
-        match &self.output {
-            Some(path) => std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?,
-            None if self.json => std::io::stdout().write_all(text.as_bytes())?,
-            None => std::io::stderr().write_all(text.as_bytes())?,
-        }
+        let (report, outcome) = count(|plan, make| self.guest.run(plan, make))?;
+        let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.table() };
+        self.guest.report(&outcome, None, false)?;
+        Output::of(self.output.as_deref(), self.json).write(&text)?;
         Ok(self.guest.exit(&outcome))
     }
 }
 
-fn table(report: &Report) -> String {
-    let mut text = String::new();
-    let total = &report.total;
-    let rows = [
-        ("instructions", total.instructions),
-        ("blocks", total.blocks),
-        ("conditional branches", total.branches),
-        ("  taken", total.taken),
-        ("calls", total.calls),
-        ("returns", total.returns),
-        ("loads", total.loads),
-        ("stores", total.stores),
-        ("system calls", total.syscalls),
-    ];
-    for (name, value) in rows {
-        text += &format!("{value:>16}  {name}\n");
-    }
-    let threads: usize = report.processes.values().map(BTreeMap::len).sum();
-    if threads > 1 {
-        for (process, threads) in &report.processes {
-            for (thread, counts) in threads {
-                let count = counts.instructions;
-                text +=
-                    &format!("{count:>16}  instructions of process {process}, thread {thread}\n");
+type Make<'a> = &'a mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send);
+
+/// Counts what a run executes.
+pub fn count(
+    run: impl FnOnce(Plan, Make<'_>) -> anyhow::Result<Outcome>,
+) -> anyhow::Result<(Report, Outcome)> {
+    let report = Arc::new(Mutex::new(Report::default()));
+    let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+    let outcome = run(plan, &mut |process| {
+        let report = report.clone();
+        Box::new(Reporting { process, counter: Counter::default(), report })
+    })?;
+    let counted = std::mem::take(&mut *report.lock().unwrap_or_else(|broken| broken.into_inner()));
+    Ok((counted, outcome))
+}
+
+impl Report {
+    /// As text.
+    pub fn table(&self) -> String {
+        let mut text = String::new();
+        let total = &self.total;
+        let rows = [
+            ("instructions", total.instructions),
+            ("blocks", total.blocks),
+            ("conditional branches", total.branches),
+            ("  taken", total.taken),
+            ("calls", total.calls),
+            ("returns", total.returns),
+            ("loads", total.loads),
+            ("stores", total.stores),
+            ("system calls", total.syscalls),
+        ];
+        for (name, value) in rows {
+            text += &format!("{value:>16}  {name}\n");
+        }
+        let threads: usize = self.processes.values().map(BTreeMap::len).sum();
+        if threads > 1 {
+            for (process, threads) in &self.processes {
+                for (thread, counts) in threads {
+                    let count = counts.instructions;
+                    text += &format!(
+                        "{count:>16}  instructions of process {process}, thread {thread}\n"
+                    );
+                }
             }
         }
+        text
     }
-    text
 }

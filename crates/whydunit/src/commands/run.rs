@@ -1,7 +1,10 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
 use crate::exit::{Exit, OurFault};
-use anyhow::{Context, bail};
+use crate::render::run::RunReport;
+use crate::render::style::Style;
+use crate::render::{self, Output};
+use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
 use events::file::Writer;
@@ -17,8 +20,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(clap::Args)]
 pub struct Run {
     /// Rules to check; only `none` exists today
-    #[arg(long, default_value = "none")]
-    rules: String,
+    #[arg(long, value_enum, default_value = "none", hide_possible_values = true)]
+    rules: Rules,
+    /// Print the report as JSON to standard output, also if nothing happened
+    #[arg(long)]
+    json: bool,
+    /// Write the report to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     #[command(flatten)]
     guest: Guest,
     /// What to observe; the events are counted and thrown away unless they are saved
@@ -47,6 +56,11 @@ pub struct Guest {
     /// Program and arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Rules {
+    None,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -88,9 +102,7 @@ impl From<ObserveArgument> for Plan {
 impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
-        if self.rules != "none" {
-            bail!("there is no rule set '{}' yet; use --rules none", self.rules);
-        }
+        let Rules::None = self.rules;
         let mut file = self.save_events.as_deref().map(save_to).transpose()?;
         let bytes = Arc::new(AtomicU64::new(0));
         let outcome = self.guest.run(self.observe.into(), &mut |_| match file.take() {
@@ -102,6 +114,7 @@ impl Run {
             std::fs::write(path, text)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
+        self.guest.report(&outcome, self.output.as_deref(), self.json)?;
         Ok(self.guest.exit(&outcome))
     }
 }
@@ -133,7 +146,7 @@ impl Guest {
         job
     }
 
-    /// Runs the program, and tells of crashes.
+    /// Runs the program, and passes on what the engine wants to say.
     pub fn run(
         &self,
         plan: Plan,
@@ -143,12 +156,18 @@ impl Guest {
         job.plan = plan;
         let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
         for note in &outcome.notes {
-            eprintln!("whydunit: {note}");
-        }
-        for crash in &outcome.crashes {
-            crate::render::crash::print(crash);
+            render::note(note);
         }
         Ok(outcome)
+    }
+
+    /// Tells how the run went.
+    pub fn report(&self, outcome: &Outcome, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
+        let program = self.command.first().map(|name| name.to_string_lossy().into_owned());
+        let report = RunReport::of(program.unwrap_or_default(), outcome);
+        let style = if file.is_some() { Style::PLAIN } else { Style::of(&std::io::stderr()) };
+        let text = if json { report.json()? } else { report.text(style) };
+        Output::of(file, json).write(&text)
     }
 
     /// What to end with.
@@ -157,6 +176,7 @@ impl Guest {
             (ExitCodeOf::Guest, Ending::Exit(code)) => Exit::Guest(code as u8),
             (ExitCodeOf::Guest, Ending::Signal(signal)) => Exit::Guest(128 + signal as u8),
             (ExitCodeOf::Tool, Ending::Signal(_)) => Exit::Findings,
+            (ExitCodeOf::Tool, Ending::Exit(_)) if !outcome.crashes.is_empty() => Exit::Findings,
             (ExitCodeOf::Tool, Ending::Exit(_)) => Exit::Clean,
         }
     }

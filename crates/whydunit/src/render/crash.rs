@@ -1,21 +1,250 @@
-//! A fatal signal of the guest, for a reader: place, registers, stack.
+//! A fatal signal of the guest, explained: the finding that it is, and what only a crash has.
+//!
+//! [`cause`] says what happened, [`instruction`] what was being executed, [`stack`] who called;
+//! [`memory`] is the guest's memory as the runner kept it. Everything in a report is a guest's
+//! doing: whatever the registers and the stack hold, nothing here panics.
 
+mod cause;
+mod instruction;
+mod memory;
+mod stack;
+
+pub use cause::signal_name;
+
+use super::finding;
+use super::style::Style;
+use base::{Address, Confidence, Finding, Step};
 use engine::report::CrashReport;
+use instruction::{NAMES, Stopped};
+use memory::Kept;
+use serde::Serialize;
+use stack::Call;
+use std::collections::BTreeMap;
+use symbols::unwind::StackEnd;
+use symbols::{Level, Printing, Program, Registers, Scene, Stack};
 
-const NAMES: [&str; 16] = [
-    "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13",
-    "r14", "r15",
-];
+/// Frames looked at.
+const MOST_FRAMES: usize = 10_000;
+/// Local variables shown.
+const MOST_LOCALS: usize = 12;
+const LOCAL: Printing = Printing { depth: 2, elements: 8, text: 48, total: 90 };
 
-/// Prints the report to standard error.
-pub fn print(crash: &CrashReport) {
-    eprintln!(
-        "whydunit: process {} ended by signal {} at {:#x}, address {:#x}",
-        crash.process, crash.signal, crash.pc, crash.address
-    );
-    for row in NAMES.iter().zip(crash.general).collect::<Vec<_>>().chunks(4) {
-        let cells: Vec<String> =
-            row.iter().map(|(name, value)| format!("{name:>3} {value:016x}")).collect();
-        eprintln!("  {}", cells.join("  "));
+/// A crash, explained.
+#[derive(Serialize)]
+pub struct Crash {
+    /// The finding.
+    #[serde(flatten)]
+    pub finding: Finding,
+    crash: Details,
+}
+
+#[derive(Serialize)]
+struct Details {
+    signal: String,
+    process: i32,
+    thread: i32,
+    thread_name: String,
+    program: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction: Option<Stopped>,
+    registers: BTreeMap<String, Address>,
+    stack: Vec<Call>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    advice: Option<String>,
+    #[serde(skip)]
+    general: [u64; 16],
+    #[serde(skip)]
+    pc: u64,
+    #[serde(skip)]
+    flags: u64,
+}
+
+impl Crash {
+    /// Explains what the runner reported.
+    pub fn of(report: &CrashReport) -> Self {
+        let program = memory::program(report);
+        let kept = Kept(&report.memory);
+        let pc = stopped_at(report);
+        let registers = Registers::from_encoding_order(&report.general, pc);
+        let stack = program.unwind_at_most(&registers, &kept, MOST_FRAMES);
+        let thread_pointer = Some(Address(report.fs));
+        let scene = Scene { program: &program, memory: &kept, stack: &stack, thread_pointer };
+        let calls = stack::calls(&scene);
+        let code = memory::code_at(report, pc);
+        let stopped = Stopped::decode(&code, pc, &report.general, report.fs);
+        let finding = finding_of(report, &scene, &calls, stopped.as_ref());
+        let advice = advice(&program, &calls);
+        let named = NAMES.iter().map(|name| (*name).to_owned()).zip(report.general);
+        let other = [("rip".to_owned(), report.pc), ("rflags".to_owned(), report.flags)];
+        let details = Details {
+            signal: signal_name(report.signal),
+            process: report.process,
+            thread: report.thread,
+            thread_name: report.name.clone(),
+            program: report.program.clone(),
+            instruction: stopped,
+            registers: named.chain(other).map(|(name, value)| (name, Address(value))).collect(),
+            stack: calls,
+            advice,
+            general: report.general,
+            pc: report.pc,
+            flags: report.flags,
+        };
+        Self { finding, crash: details }
     }
+
+    /// The crash on one screen.
+    pub fn text(&self, style: Style) -> String {
+        let mut text = finding::render(&self.finding, style);
+        text += &format!("  registers\n{}", style.faint(&self.crash.registers_text()));
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if let Some(advice) = &self.crash.advice {
+            text += &format!("  {advice}\n");
+        }
+        text
+    }
+}
+
+impl Details {
+    fn registers_text(&self) -> String {
+        let named = NAMES.iter().copied().zip(self.general);
+        let all: Vec<(&str, u64)> =
+            named.chain([("rip", self.pc), ("rflags", self.flags)]).collect();
+        let mut lines = Vec::new();
+        for row in all.chunks(4) {
+            let cells: Vec<String> =
+                row.iter().map(|(name, value)| format!("{name:<3} {value:016x}")).collect();
+            lines.push(format!("      {}", cells.join("  ")));
+        }
+        lines.join("\n")
+    }
+}
+
+/// The instruction that the signal is about. The processor reports a breakpoint behind it.
+fn stopped_at(report: &CrashReport) -> u64 {
+    const BREAKPOINT_TRAP: u64 = 3;
+    let before = report.pc.wrapping_sub(1);
+    let breakpoint = report.trap == BREAKPOINT_TRAP
+        && signal_name(report.signal) == "SIGTRAP"
+        && memory::code_at(report, before).first() == Some(&0xcc);
+    if breakpoint { before } else { report.pc }
+}
+
+fn finding_of(
+    report: &CrashReport,
+    scene: &Scene<'_>,
+    calls: &[Call],
+    stopped: Option<&Stopped>,
+) -> Finding {
+    let names: Vec<&str> = calls.iter().filter_map(|call| call.function.as_deref()).collect();
+    let words = cause::cause(report, stopped, &names);
+    let own = calls.iter().position(Call::is_own).unwrap_or(0);
+    let program = stack::file_name(&report.program);
+    let mut evidence = whereabouts(report);
+    // A signal that was sent has nothing to do with the instruction at which it arrived.
+    if report.code > 0 {
+        evidence.push(instruction_step(report, stopped));
+    }
+    if let Some(step) = locals_step(scene, calls, own) {
+        evidence.push(step);
+    }
+    evidence.extend(stack::steps(calls, scene.stack.end, is_cut(report, scene.stack)));
+    Finding {
+        kind: "fatal-signal".into(),
+        title: format!("{program} was ended by {}: {words}", signal_name(report.signal)),
+        confidence: Confidence::Certain,
+        place: calls.get(own).map(Call::place),
+        moment: None,
+        evidence,
+    }
+}
+
+/// Which process and thread it was, where that is a question.
+fn whereabouts(report: &CrashReport) -> Vec<Step> {
+    let mut steps = Vec::new();
+    if i64::from(report.parent) != i64::from(std::process::id()) {
+        steps.push(Step::new(format!(
+            "in process {}, started by process {}",
+            report.process, report.parent
+        )));
+    }
+    if report.thread != report.process {
+        steps.push(Step::new(format!("in thread {} ({})", report.thread, report.name)));
+    }
+    steps
+}
+
+fn instruction_step(report: &CrashReport, stopped: Option<&Stopped>) -> Step {
+    let Some(stopped) = stopped else {
+        return Step::new(format!("there is no instruction at {:#x}", report.pc));
+    };
+    let mut step = Step::new(format!("the instruction is `{}`", stopped.text));
+    for (name, value) in &stopped.registers {
+        step = step.with(name, format!("{value:#x}"));
+    }
+    step
+}
+
+/// The variables of the function that the crash is put down to.
+fn locals_step(scene: &Scene<'_>, calls: &[Call], own: usize) -> Option<Step> {
+    let call = calls.get(own)?;
+    let level = scene.each_call().nth(own).map(|call| call.level).unwrap_or(Level::default());
+    let mut step = Step::new(format!("the variables of {}", call.function.as_ref()?));
+    let of_compiler = |name: &str| name.starts_with("__");
+    let locals = scene.locals(level).into_iter();
+    for local in locals.filter(|local| !local.hidden && !of_compiler(&local.name)) {
+        let value = scene.value_of(&local);
+        if value.held.why_lost().is_none() && scene.bytes(&value).is_ok() {
+            step = step.with(&local.name, scene.print(&value, &LOCAL));
+        }
+        if step.values.len() == MOST_LOCALS {
+            break;
+        }
+    }
+    (!step.values.is_empty()).then_some(step)
+}
+
+/// Whether the stack goes on beyond the memory that was kept.
+fn is_cut(report: &CrashReport, stack: &Stack) -> bool {
+    let Some(last) = stack.frames.last() else { return false };
+    let (Some(kept), Some(region)) = (report.memory.first(), &report.at_stack) else {
+        return false;
+    };
+    let end = kept.start.saturating_add(kept.bytes.len() as u64);
+    stack.end == StackEnd::Lost
+        && end < region.end
+        && last.registers.rsp().0.saturating_add(4096) > end
+}
+
+/// How to get more than this report has.
+fn advice(program: &Program, calls: &[Call]) -> Option<String> {
+    let first = calls.first()?;
+    let inner = calls.iter().take_while(|call| !call.is_own());
+    if calls.iter().any(Call::is_own) {
+        return None;
+    }
+    let mut modules = inner.filter_map(|call| call.module.as_deref());
+    let module = modules.find(|module| !is_system(module)).or(first.module.as_deref())?;
+    let found = program.modules().iter().find(|m| m.loaded().path.as_os_str() == module)?;
+    if found.module()?.has_debug_info() {
+        return None;
+    }
+    let stripped = !found.module()?.image().has(".symtab");
+    let lacks = if stripped { "symbols and debug information" } else { "debug information" };
+    let name = stack::file_name(module);
+    Some(if is_system(module) {
+        format!(
+            "{name} has no {lacks}: install its package's -dbgsym package to see lines and variables"
+        )
+    } else {
+        format!(
+            "{name} has no {lacks}: build it with -g, and without strip, to see lines and variables"
+        )
+    })
+}
+
+fn is_system(module: &str) -> bool {
+    ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"].iter().any(|start| module.starts_with(start))
 }

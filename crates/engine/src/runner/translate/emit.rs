@@ -389,7 +389,7 @@ mod tests {
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
             (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
             (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
-            (disassemble(|e| drop(e.jump(BASE))), "jmp 0000000074000000h"),
+            (disassemble(|e| assert_eq!(e.jump(BASE), BASE + 1)), "jmp 0000000074000000h"),
             (disassemble(|e| e.branch(Condition::EQUAL, BASE)), "je 0000000074000000h"),
         ];
         for (got, expected) in cases {

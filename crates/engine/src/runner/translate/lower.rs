@@ -529,10 +529,12 @@ impl Lower<'_> {
         let guest = self.guest();
         let address = guest.instruction.ip_rel_memory_address();
         let loaded = whole_load(guest);
-        if guest.instruction.mnemonic() == iced_x86::Mnemonic::Lea && loaded.is_some() {
+        if guest.instruction.mnemonic() == iced_x86::Mnemonic::Lea
+            && let Some(register) = loaded
+        {
             let wide = guest.instruction.op0_register().is_gpr64();
             let value = if wide { address } else { address & 0xffff_ffff };
-            self.emit.load_constant(loaded.expect("checked"), value);
+            self.emit.load_constant(register, value);
             return;
         }
         let scratch = loaded

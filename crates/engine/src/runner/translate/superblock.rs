@@ -275,7 +275,7 @@ fn may_fault(guest: &Guest) -> bool {
                 | iced_x86::Mnemonic::Maskmovdqu
         )
         || instruction.op0_register() == Register::None && instruction.op_count() == 0
-        || !(facts::number(instruction.op0_register()).is_some())
+        || facts::number(instruction.op0_register()).is_none()
 }
 
 fn find_liveness(superblock: &mut Superblock) {
