@@ -21,7 +21,7 @@ use serde::Serialize;
 use stack::Call;
 use std::collections::BTreeMap;
 use symbols::unwind::StackEnd;
-use symbols::{Level, Printing, Program, Registers, Scene, Stack};
+use symbols::{Printing, Program, Registers, Scene, Stack};
 
 /// Frames looked at.
 const MOST_FRAMES: usize = 10_000;
