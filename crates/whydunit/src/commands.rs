@@ -16,10 +16,10 @@ pub enum Command {
     Correlate(Box<correlate::Correlate>),
     /// Show the main job on a small built-in program
     Demo(demo::Demo),
-    /// Count what a program executes
-    Count(count::Count),
-    /// Run a program under the engine
+    /// Run a program and explain it if it crashes
     Run(run::Run),
+    /// Count what a program executes: instructions, branches, loads, stores, system calls
+    Count(count::Count),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),

@@ -15,11 +15,20 @@ use std::process::ExitCode;
 
 /// Tells why a native Linux program did what it did.
 #[derive(Parser)]
-#[command(name = "whydunit", version, arg_required_else_help = true)]
+#[command(name = "whydunit", version, arg_required_else_help = true, after_help = AFTER_HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: commands::Command,
 }
+
+const AFTER_HELP: &str = "\
+Examples:
+  whydunit demo                      the main job on a small program of ours
+  whydunit run -- ./prog arguments   run a program; explain it if it crashes
+  whydunit count -- ./prog           count what it executes
+
+Exit codes: 0 nothing found, 1 findings, 2 wrong arguments or unusable input, 3 not decided,
+70 a fault of our own. `whydunit COMMAND --help` tells more of a command.";
 
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator;

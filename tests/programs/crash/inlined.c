@@ -8,7 +8,7 @@ struct item {
 
 static inline __attribute__((always_inline)) int weight_of(const struct item *item)
 {
-    return item->weight;
+    return *(const volatile int *)&item->weight;
 }
 
 __attribute__((noinline)) int heaviest(const struct item *first, int count)

@@ -625,7 +625,7 @@ fn is_guarded_write(info: &SignalInfo) -> bool {
 pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     let signal = info.number();
     if is_fault(signal) || signal == libc::SIGABRT {
-        report::crash(info, &cpu().registers, engine());
+        report::crash(info, &cpu().registers, thread, engine());
     }
     if thread.foreign {
         drop_baton(thread);

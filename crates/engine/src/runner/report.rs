@@ -6,11 +6,13 @@
 use super::cpu::{Registers, cpu};
 use super::engine::Engine;
 use super::layout;
-use super::memory::Mapping;
+use super::memory::{Mapping, Memory};
 use super::signal::SignalInfo;
+use super::signal::frame::on_signal_stack;
 use super::sys::{self, syscall};
+use super::thread::Thread;
 use crate::report::{Chunk, CrashReport, Message, ModuleMap, Region};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
 
@@ -29,7 +31,7 @@ pub fn send(message: &Message) {
 }
 
 /// Tells of a guest that a signal ends.
-pub fn crash(info: &SignalInfo, registers: &Registers, engine: &Engine) {
+pub fn crash(info: &SignalInfo, registers: &Registers, thread: &Thread, engine: &Engine) {
     let memory = &engine.memory;
     let modules = memory
         .iter()
@@ -64,7 +66,7 @@ pub fn crash(info: &SignalInfo, registers: &Registers, engine: &Engine) {
         modules,
         at_address: memory.find(info.address()).map(region),
         at_stack: memory.find(stack).or_else(above).map(region),
-        memory: chunks(registers),
+        memory: chunks(registers, on_signal_stack(thread, stack).then_some(memory)),
     })));
 }
 
@@ -93,11 +95,15 @@ const INNER: usize = 2 << 10;
 const POINTED: usize = 128;
 /// What a function may use below its stack pointer.
 const RED_ZONE: u64 = 128;
+/// How much is kept of another stack, and of how many that may be one.
+const OTHER: usize = 16 << 10;
+const MOST_OTHERS: usize = 8;
 /// How far below its stack a stack pointer may be, when it ran over the end.
 const OVERRUN: u64 = 1 << 20;
 
 /// The memory that an explanation of a crash needs, as far as it can be read.
-fn chunks(registers: &Registers) -> Vec<Chunk> {
+/// On a signal stack, what was interrupted has another one: `elsewhere` helps to find it.
+fn chunks(registers: &Registers, elsewhere: Option<&Memory>) -> Vec<Chunk> {
     let stack = registers.general[4];
     let pages = (stack.saturating_add(1)..stack.saturating_add(OVERRUN)).step_by(4096);
     let red_zone = stack.saturating_sub(RED_ZONE);
@@ -109,8 +115,24 @@ fn chunks(registers: &Registers) -> Vec<Chunk> {
         stack.iter().flat_map(|stack| words(&stack.bytes[..INNER.min(stack.bytes.len())]));
     let pointers: BTreeSet<u64> = on_stack.chain(registers.general).collect();
     let pointed: Vec<Chunk> = pointers.into_iter().map(|to| chunk(to, POINTED)).collect();
-    let all = stack.into_iter().chain(code).chain(pointed);
+    let others = stack.iter().zip(elsewhere).flat_map(|(stack, memory)| others(stack, memory));
+    let others: Vec<Chunk> = others.collect();
+    let all = stack.into_iter().chain(code).chain(others).chain(pointed);
     all.filter(|chunk| !chunk.bytes.is_empty()).collect()
+}
+
+/// The start of what a stack points to in every other writable mapping: one may be a stack too.
+fn others(stack: &Chunk, memory: &Memory) -> Vec<Chunk> {
+    let mut lowest: BTreeMap<u64, u64> = BTreeMap::new();
+    for to in words(&stack.bytes) {
+        let Some((range, mapping)) = memory.find(to) else { continue };
+        let writable = mapping.protection & libc::PROT_WRITE != 0 && mapping.file.is_none();
+        if writable && !range.contains(&stack.start) {
+            let first = lowest.entry(range.start).or_insert(to);
+            *first = to.min(*first);
+        }
+    }
+    lowest.into_values().take(MOST_OTHERS).map(|to| chunk(to & !7, OTHER)).collect()
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {

@@ -13,6 +13,14 @@ use std::sync::{Arc, Mutex};
 
 /// Arguments of `whydunit count`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  whydunit count -- ./prog arguments         a table on standard error when the program has ended
+  whydunit count --json -o counts.json -- ./prog
+
+Exit codes: 0 the program ended by itself, whatever its own exit code; 1 it or a child of it was
+ended by a signal; 2 wrong arguments, or it cannot be run; 70 a fault of our own. What each number
+counts: docs/count.md.")]
 pub struct Count {
     /// Print JSON
     #[arg(long)]

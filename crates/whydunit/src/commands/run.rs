@@ -18,6 +18,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Arguments of `whydunit run`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  whydunit run -- ./prog -v input.txt        if it crashes, say where and why on standard error
+  whydunit run --json -o why.json -- ./prog  the same as data
+  whydunit run --exit-code=guest -- ./prog   end with the program's own exit code
+
+Exit codes: 0 the program ended by itself, whatever its own exit code; 1 it or a child of it was
+ended by a signal; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
+docs/run.md.")]
 pub struct Run {
     /// Rules to check; only `none` exists today
     #[arg(long, value_enum, default_value = "none", hide_possible_values = true)]

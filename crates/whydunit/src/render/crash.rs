@@ -138,9 +138,11 @@ fn finding_of(
     calls: &[Call],
     stopped: Option<&Stopped>,
 ) -> Finding {
-    let names: Vec<&str> = calls.iter().filter_map(|call| call.function.as_deref()).collect();
+    let own = blamed(calls);
+    let foreign = &calls[..own.unwrap_or(calls.len())];
+    let names: Vec<&str> = foreign.iter().filter_map(|call| call.function.as_deref()).collect();
     let words = cause::cause(report, stopped, &names);
-    let own = calls.iter().position(Call::is_own).unwrap_or(0);
+    let own = own.unwrap_or(0);
     let program = stack::file_name(&report.program);
     let mut evidence = whereabouts(report);
     // A signal that was sent has nothing to do with the instruction at which it arrived.
@@ -159,6 +161,12 @@ fn finding_of(
         moment: None,
         evidence,
     }
+}
+
+/// The innermost call of the program's own code: by its source, else by its file.
+fn blamed(calls: &[Call]) -> Option<usize> {
+    let in_program = |call: &Call| call.module.as_deref().is_some_and(|file| !is_system(file));
+    calls.iter().position(Call::is_own).or_else(|| calls.iter().position(in_program))
 }
 
 /// Which process and thread it was, where that is a question.
@@ -232,19 +240,108 @@ fn advice(program: &Program, calls: &[Call]) -> Option<String> {
         return None;
     }
     let stripped = !found.module()?.image().has(".symtab");
-    let lacks = if stripped { "symbols and debug information" } else { "debug information" };
+    let lacks = if stripped { "neither symbols nor" } else { "no" };
     let name = stack::file_name(module);
-    Some(if is_system(module) {
-        format!(
-            "{name} has no {lacks}: install its package's -dbgsym package to see lines and variables"
-        )
+    let remedy = if is_system(module) {
+        "install the -dbgsym package of its package"
     } else {
-        format!(
-            "{name} has no {lacks}: build it with -g, and without strip, to see lines and variables"
-        )
-    })
+        "build it with -g, and do not strip it,"
+    };
+    Some(format!("{name} has {lacks} debug information: {remedy} to see lines and variables"))
 }
 
 fn is_system(module: &str) -> bool {
     ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"].iter().any(|start| module.starts_with(start))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::report::{Chunk, ModuleMap, Region};
+    use proptest::prelude::*;
+
+    /// A read of an address where nothing is mapped, by nobody knows what.
+    pub fn report() -> CrashReport {
+        CrashReport {
+            process: 1,
+            parent: 0,
+            thread: 1,
+            name: "thread".into(),
+            program: "/bin/program".into(),
+            signal: 11,
+            code: 1,
+            address: 0x1_2345_6789,
+            sender: 0,
+            trap: 14,
+            error: 4,
+            pc: 0x1000,
+            flags: 0,
+            general: [0; 16],
+            fs: 0,
+            modules: Vec::new(),
+            at_address: None,
+            at_stack: None,
+            memory: Vec::new(),
+        }
+    }
+
+    /// Any number, often one with which sums overflow.
+    fn number() -> impl Strategy<Value = u64> {
+        prop_oneof![any::<u64>(), 0..0x4000u64, (u64::MAX - 0x4000)..=u64::MAX]
+    }
+
+    fn region() -> impl Strategy<Value = Region> {
+        (number(), number(), any::<i32>()).prop_map(|(start, end, protection)| Region {
+            start,
+            end,
+            protection,
+            file: None,
+        })
+    }
+
+    fn any_report() -> impl Strategy<Value = CrashReport> {
+        let module = (number(), number(), number(), any::<bool>()).prop_map(|parts| {
+            // A true ELF file at any place, or one that is not there.
+            let own = std::env::current_exe().unwrap_or_default().display().to_string();
+            let path = if parts.3 { own } else { "/no/such/file".into() };
+            ModuleMap { start: parts.0, end: parts.1, offset: parts.2, path }
+        });
+        let chunk = (number(), proptest::collection::vec(any::<u8>(), 0..200))
+            .prop_map(|(start, bytes)| Chunk { start, bytes });
+        let what = (any::<i32>(), any::<i32>(), 0..20u64, any::<u64>());
+        let signal = prop_oneof![any::<i32>(), prop::sample::select(vec![4, 5, 6, 7, 8, 11])];
+        let places = (number(), number(), prop::array::uniform16(number()));
+        let regions = (prop::option::of(region()), prop::option::of(region()));
+        let lists =
+            (proptest::collection::vec(module, 0..4), proptest::collection::vec(chunk, 0..6));
+        (what, signal, places, regions, lists).prop_map(|(what, signal, places, regions, lists)| {
+            CrashReport {
+                signal,
+                sender: what.0,
+                code: what.1,
+                trap: what.2,
+                error: what.3,
+                address: places.0,
+                pc: places.1,
+                general: places.2,
+                at_address: regions.0,
+                at_stack: regions.1,
+                modules: lists.0,
+                memory: lists.1,
+                ..report()
+            }
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
+
+        #[test]
+        fn whatever_a_guest_left_behind_can_be_explained(report in any_report()) {
+            let crash = Crash::of(&report);
+            let text = crash.text(Style::PLAIN);
+            prop_assert!(text.starts_with("whydunit: program was ended by "), "{}", text);
+            prop_assert!(serde_json::to_string(&crash).is_ok());
+        }
+    }
 }

@@ -41,8 +41,11 @@ fn shown(bytes: &[u8]) -> String {
     text.chars().filter(|c| !c.is_control()).take(WIDEST).collect()
 }
 
-/// The name of a file, without the current folder.
+/// The name of a file, without the current folder or the commit of Rust's own library.
 pub fn shortened(file: &str) -> String {
+    if let Some((_, below)) = file.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/')) {
+        return below.to_owned();
+    }
     let here = std::env::current_dir().unwrap_or_default();
     match Path::new(file).strip_prefix(&here) {
         Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),

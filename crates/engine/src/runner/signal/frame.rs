@@ -90,7 +90,8 @@ pub fn push(
 /// The alternate stack is forgotten while a handler runs on it.
 pub const SS_AUTODISARM: i32 = 1 << 31;
 
-fn on_signal_stack(thread: &Thread, stack: u64) -> bool {
+/// Whether the thread runs on its alternate signal stack.
+pub fn on_signal_stack(thread: &Thread, stack: u64) -> bool {
     let (base, flags, size) = thread.signal_stack;
     flags & (libc::SS_DISABLE | SS_AUTODISARM) == 0 && stack > base && stack - base <= size
 }

@@ -60,11 +60,12 @@ pub fn signal_name(signal: i32) -> String {
         "SIGPWR",
         "SIGSYS",
     ];
-    let index = usize::try_from(signal - 1).unwrap_or(usize::MAX);
+    let index = usize::try_from(signal.saturating_sub(1)).unwrap_or(usize::MAX);
     NAMES.get(index).map_or_else(|| format!("signal {signal}"), |name| (*name).to_owned())
 }
 
-/// What happened. `calls` are the names of the active functions, innermost first.
+/// What happened. `calls` are the names of the active functions that are not the program's own,
+/// innermost first.
 pub fn cause(report: &CrashReport, stopped: Option<&Stopped>, calls: &[&str]) -> String {
     if report.code <= 0 {
         return sent(report, calls);
@@ -91,7 +92,7 @@ fn sent(report: &CrashReport, calls: &[&str]) -> String {
 }
 
 /// Functions that lead to abort, and what it means that they do.
-const ABORTERS: [(&str, &str); 12] = [
+const ABORTERS: [(&str, &str); 13] = [
     ("__assert_fail", "an assertion failed"),
     ("__assert_fail_base", "an assertion failed"),
     ("__stack_chk_fail", "a function found its stack frame overwritten"),
@@ -101,14 +102,19 @@ const ABORTERS: [(&str, &str); 12] = [
     ("std::terminate", "an exception was not caught"),
     ("core::panicking::panic_nounwind", "a Rust function that must not unwind panicked"),
     ("core::panicking::panic_cannot_unwind", "a Rust function that must not unwind panicked"),
-    ("rust_begin_unwind", "a Rust panic"),
+    ("__rustc::rust_begin_unwind", "a Rust panic"),
     ("rust_panic", "a Rust panic"),
+    (
+        "std::sys::pal::unix::stack_overflow::imp::signal_handler",
+        "its stack is full: endless recursion, or too large local variables",
+    ),
     ("std::process::abort", "the program called std::process::abort"),
 ];
 /// The functions of the heap, inside which the C library gives up if it finds it damaged.
 const HEAP: [&str; 8] =
     ["free", "cfree", "malloc", "realloc", "calloc", "memalign", "posix_memalign", "__libc_free"];
 
+/// The call furthest out says most: what leads to abort often goes through several of these.
 fn aborted(calls: &[&str]) -> String {
     let named = |call: &&str| {
         let call = call.strip_prefix("__GI_").unwrap_or(call);
@@ -118,7 +124,7 @@ fn aborted(calls: &[&str]) -> String {
         let damaged = |name| format!("the C library found the heap damaged inside {name}");
         known.map(|(_, words)| (*words).to_owned()).or_else(|| heap.map(damaged))
     };
-    calls.iter().find_map(named).unwrap_or_else(|| "it called abort".into())
+    calls.iter().rev().find_map(named).unwrap_or_else(|| "it called abort".into())
 }
 
 fn segment(report: &CrashReport, stopped: Option<&Stopped>) -> String {
@@ -197,7 +203,7 @@ fn stack_overflow(report: &CrashReport) -> Option<String> {
     let bottom = if accessible(&stack) { stack.start } else { stack.end };
     let below = bottom.checked_sub(address)?;
     let close = below <= BELOW_STACK && pointer.abs_diff(address) <= NEAR_STACK;
-    let size = if accessible(&stack) { (stack.end - stack.start) >> 10 } else { 0 };
+    let size = if accessible(&stack) { stack.end.saturating_sub(stack.start) >> 10 } else { 0 };
     let room = match size {
         0 => String::new(),
         kib if kib % 1024 == 0 => format!(" of {} MiB", kib >> 10),
@@ -292,5 +298,48 @@ fn trap(report: &CrashReport, stopped: Option<&Stopped>) -> String {
         "it reached a breakpoint instruction (`int3`)".into()
     } else {
         "it set the processor's trap flag".into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::report;
+    use super::*;
+
+    fn words(change: impl FnOnce(&mut CrashReport)) -> String {
+        let mut report = report();
+        change(&mut report);
+        cause(&report, None, &[])
+    }
+
+    #[test]
+    fn what_is_not_the_programs_access_is_not_called_one() {
+        let handler = words(|report| (report.trap, report.code) = (14, KERNEL));
+        assert!(handler.starts_with("its signal handler could not be entered"), "{handler}");
+        let back = words(|report| (report.trap, report.code) = (0, KERNEL));
+        assert!(back.starts_with("it returned from a signal handler to a damaged"), "{back}");
+        let sent = words(|report| (report.code, report.sender) = (0, 77));
+        assert_eq!(sent, "process 77 sent it");
+    }
+
+    #[test]
+    fn only_a_fault_beside_the_stack_is_a_full_stack() {
+        let stack = Region { start: 0x70_0000, end: 0xf0_0000, protection: 3, file: None };
+        let full = |pointer, address| {
+            words(|report| {
+                (report.general[4], report.address) = (pointer, address);
+                report.at_stack = Some(stack.clone());
+            })
+            .starts_with("its stack of 8 MiB is full")
+        };
+        assert!(full(0x70_0010, 0x6f_fff8) && full(0x6f_f000, 0x6f_f800));
+        assert!(!full(0xe0_0000, 0x6f_fff8), "the stack pointer is far away");
+        assert!(!full(0x70_0010, 0x71_0000), "the address is on the stack");
+    }
+
+    #[test]
+    fn signals_have_names() {
+        let names = [1, 11, 31, 34, 0, i32::MIN].map(signal_name);
+        assert_eq!(names[..4], ["SIGHUP", "SIGSEGV", "SIGSYS", "signal 34"]);
     }
 }

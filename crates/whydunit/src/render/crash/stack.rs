@@ -5,7 +5,7 @@ use base::{Address, Place, Step};
 use serde::Serialize;
 use std::path::Path;
 use symbols::unwind::StackEnd;
-use symbols::{FoundBy, Level, Printing, Program, Scene};
+use symbols::{FoundBy, Frame, Level, Printing, Program, Scene};
 
 /// Arguments are shown no longer than this.
 const ARGUMENT: Printing = Printing { depth: 1, elements: 4, text: 32, total: 64 };
@@ -13,6 +13,10 @@ const ARGUMENT: Printing = Printing { depth: 1, elements: 4, text: 32, total: 64
 const MOST_ARGUMENTS: usize = 100;
 /// The most calls that one turn of a recursion may have to be recognised.
 const LONGEST_TURN: usize = 8;
+/// Characters shown of a function's name.
+const LONGEST_NAME: usize = 80;
+/// Calls shown further out than the program's own: enough for the start of a C program.
+const BEYOND: usize = 3;
 /// A recursion is folded if that saves at least so many lines.
 const WORTH_FOLDING: usize = 6;
 /// Lines shown at most, at the inner and at the outer end.
@@ -49,6 +53,9 @@ pub struct Call {
     /// Names and values of the arguments.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub arguments: Vec<(String, String)>,
+    /// Whether it is the frame that the kernel made for a signal handler.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub signal: bool,
     /// How the frame was found.
     pub found_by: FoundBy,
 }
@@ -62,7 +69,8 @@ pub fn calls(scene: &Scene<'_>) -> Vec<Call> {
         if let (Some(inner), Some(last)) = (levels.last(), calls.last_mut()) {
             last.inlined = inner.frame == call.level.frame;
         }
-        let (symbol, module) = placed(scene.program, frame.code());
+        let (symbol, module) = placed(scene.program, frame);
+        let interrupted = scene.stack.frames.get(call.level.frame + 1);
         let number = calls.len();
         calls.push(Call {
             number,
@@ -75,6 +83,7 @@ pub fn calls(scene: &Scene<'_>) -> Vec<Call> {
             line: call.line.map(|line| line.line),
             inlined: false,
             arguments: Vec::new(),
+            signal: interrupted.is_some_and(|outer| outer.exact),
             found_by: call.found_by,
         });
         levels.push(call.level);
@@ -89,12 +98,16 @@ pub fn calls(scene: &Scene<'_>) -> Vec<Call> {
 
 type Symbol = (String, u64);
 
-fn placed(program: &Program, code: Address) -> (Option<Symbol>, Option<Symbol>) {
+/// Function and file, each with how far into it the frame is.
+fn placed(program: &Program, frame: &Frame) -> (Option<Symbol>, Option<Symbol>) {
+    let code = frame.code();
     let module = program.locate(code).map(|(loaded, _)| {
         let path = loaded.loaded().path.display().to_string();
-        (path, code.0.wrapping_sub(loaded.bias()))
+        (path, frame.pc.0.wrapping_sub(loaded.bias()))
     });
-    (program.symbolise(code).symbol, module)
+    let symbol = program.symbolise(code).symbol;
+    let behind = frame.pc.0.wrapping_sub(code.0);
+    (symbol.map(|(name, offset)| (name, offset.wrapping_add(behind))), module)
 }
 
 fn arguments(scene: &Scene<'_>, level: Level) -> Vec<(String, String)> {
@@ -129,18 +142,14 @@ impl Call {
         self.line.is_some() && self.file.as_deref().is_some_and(|f| !foreign(f) && !rust(f))
     }
 
-    /// The frame that the kernel made for a handler.
-    fn is_signal_frame(&self) -> bool {
-        self.function.as_deref() == Some("__restore_rt")
-    }
-
     fn step(&self) -> Step {
-        Step::new(format!("#{} {}", self.number, self.words())).at(self.place())
+        let place = Place { function: self.function.as_deref().map(abridged), ..self.place() };
+        Step::new(format!("#{} {}", self.number, self.words())).at(place)
     }
 
     fn words(&self) -> String {
-        if self.is_signal_frame() {
-            return "(a signal arrived here; __restore_rt)".into();
+        if self.signal {
+            return format!("{} (a signal arrived here and its handler was called)", self.address);
         }
         let module = self.module.as_deref().map(file_name);
         let inside = match (module, self.module_offset) {
@@ -148,10 +157,10 @@ impl Call {
             _ => ", where no file is mapped".into(),
         };
         let mut words = match (&self.function, self.line) {
-            (Some(function), Some(_)) => called(function, &self.arguments),
+            (Some(function), Some(_)) => called(&abridged(function), &self.arguments),
             (Some(function), None) => match self.offset {
-                Some(offset) => format!("{function}+{offset:#x}{inside}"),
-                None => format!("{function}{inside}"),
+                Some(offset) => format!("{}+{offset:#x}{inside}", abridged(function)),
+                None => format!("{}{inside}", abridged(function)),
             },
             (None, _) => format!("{}{inside}", self.address),
         };
@@ -175,6 +184,14 @@ fn called(function: &str, arguments: &[(String, String)]) -> String {
     }
 }
 
+/// Names of C++ and Rust can be longer than a screen.
+fn abridged(function: &str) -> String {
+    match function.char_indices().nth(LONGEST_NAME) {
+        Some((end, _)) => format!("{}…", &function[..end]),
+        None => function.to_owned(),
+    }
+}
+
 /// The last part of a path.
 pub fn file_name(path: &str) -> &str {
     Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or(path)
@@ -182,6 +199,13 @@ pub fn file_name(path: &str) -> &str {
 
 /// The calls as steps of evidence, the repetitive and the many left out.
 pub fn steps(calls: &[Call], end: StackEnd, cut: bool) -> Vec<Step> {
+    let last_own = calls.iter().rposition(Call::is_own);
+    let beyond = last_own.map_or(0, |last| (calls.len() - 1 - last).saturating_sub(BEYOND));
+    if beyond > 1 {
+        let mut steps = steps(&calls[..calls.len() - beyond], StackEnd::Outermost, cut);
+        steps.push(Step::new(format!("… {beyond} more calls, none of them the program's own")));
+        return steps;
+    }
     let mut steps = folded(calls);
     if steps.len() > INNER + OUTER + 1 {
         let left_out = steps.len() - INNER - OUTER;
@@ -251,6 +275,7 @@ mod tests {
             line: Some(1),
             inlined: false,
             arguments: Vec::new(),
+            signal: false,
             found_by: FoundBy::CallFrameInfo,
         }
     }

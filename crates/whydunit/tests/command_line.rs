@@ -1,0 +1,124 @@
+//! The command line itself: help, wrong arguments, readers that go away, the demonstration.
+
+mod support;
+
+use std::process::Command;
+use support::{assert_in_order, build, errors, run, text, tool};
+
+#[test]
+fn the_demonstration_goes_from_source_to_explanation() {
+    let output = run(&["demo"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let parts = [
+        "$ cc -g -O0 -o shelf shelf.c\n",
+        "$ whydunit run -- ./shelf\n",
+        "adding up the pages of 3 books\n",
+        "whydunit: shelf was ended by SIGSEGV: it read 4 bytes at 0x8, close to zero",
+        "at shelf.c:",
+        "(pages_of)",
+        "|     return book->pages;",
+        "`mov eax, [rax+8]`",
+        "rax = 0x0",
+        "book = 0x0",
+        "#0 pages_of(book=0x0) at shelf.c:",
+        "#1 pages_to_read(titles=0x",
+        "count=3) at shelf.c:",
+        "#2 main at shelf.c:",
+        "registers",
+        "$ whydunit count -- ./shelf\n",
+        "instructions\n",
+        "system calls\n",
+        "whydunit run -- PROGRAM ARGUMENTS",
+    ];
+    assert_in_order(&text(&output), &parts);
+    assert_eq!(errors(&output), "");
+}
+
+#[test]
+fn without_a_compiler_the_demonstration_says_what_to_install() {
+    let output = tool(&["demo"]).env("PATH", "/nowhere").env_remove("CC").output().expect("run");
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(
+        errors(&output),
+        "whydunit: the demo needs a C compiler; on Debian: apt-get install gcc libc6-dev\n"
+    );
+}
+
+#[test]
+fn help_names_every_command_with_examples_and_exit_codes() {
+    let output = run(&["--help"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_in_order(&text(&output), &["demo ", "run ", "count ", "Examples:", "Exit codes: 0"]);
+    for command in ["run", "count"] {
+        let output = run(&[command, "--help"]);
+        assert_eq!(output.status.code(), Some(0));
+        let parts = ["--exit-code", "--children", "Examples:", "Exit codes: 0", "docs/"];
+        assert_in_order(&text(&output), &parts);
+    }
+    assert_eq!(run(&["demo", "--help"]).status.code(), Some(0));
+}
+
+#[test]
+fn wrong_arguments_exit_2_and_say_what_would_be_right() {
+    let rows: [(&[&str], &str); 8] = [
+        (&["rum", "ls"], "similar subcommand exists: 'run'"),
+        (&["run", "--jsn", "--", "ls"], "similar argument exists: '--json'"),
+        (&["run"], "<PROG ARGS>"),
+        (&["count", "--exit-code=guets", "--", "ls"], "a similar value exists: 'guest'"),
+        (&["run", "--rules", "all", "--", "ls"], "invalid value 'all' for '--rules"),
+        (&["run", "--", "no-such-program"], "not in the search path"),
+        (&["run", "-o", "/no/such/folder/file", "--", "true"], "cannot write /no/such/folder/file"),
+        (&[], "Usage: whydunit"),
+    ];
+    for (arguments, part) in rows {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(errors(&output).contains(part), "{arguments:?}: {}", errors(&output));
+        assert_eq!(text(&output), "");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let crashing = build("kinds.c", "kinds-pipe", &["-g", "-O0"]);
+    let (tool, crashing) = (env!("CARGO_BIN_EXE_whydunit"), crashing.display());
+    let rows = [
+        (format!("{tool} demo | true; exit ${{PIPESTATUS[0]}}"), 0),
+        (format!("{tool} --help | true; exit ${{PIPESTATUS[0]}}"), 0),
+        (format!("{tool} count --json -- true | true; exit ${{PIPESTATUS[0]}}"), 0),
+        (format!("{tool} run --json -- {crashing} null_read | true; exit ${{PIPESTATUS[0]}}"), 1),
+        (format!("{tool} run -- {crashing} null_read 2>&1 | true; exit ${{PIPESTATUS[0]}}"), 1),
+    ];
+    for (words, code) in rows {
+        let output = Command::new("bash").args(["-c", &words]).output().expect("a shell");
+        assert_eq!(output.status.code(), Some(code), "{words}");
+        assert_eq!(errors(&output), "", "{words}");
+    }
+}
+
+#[test]
+fn colour_is_for_terminals() {
+    let crashing = build("kinds.c", "kinds-colour", &["-g", "-O0"]);
+    let crashing = crashing.to_string_lossy();
+    assert!(!errors(&run(&["run", "--", &crashing, "null_read"])).contains('\x1b'));
+    let words = format!("{} run -- {crashing} null_read", env!("CARGO_BIN_EXE_whydunit"));
+    let on_terminal = |no_color: &str| {
+        let mut command = Command::new("script");
+        command.args(["-qec", &words, "/dev/null"]).env("NO_COLOR", no_color);
+        text(&command.output().expect("script"))
+    };
+    assert_in_order(&on_terminal(""), &["\x1b[1;31mkinds-colour was ended by SIGSEGV"]);
+    assert!(!on_terminal("1").contains("\x1b["));
+}
+
+#[test]
+fn a_report_can_go_to_a_file() {
+    let crashing = build("kinds.c", "kinds-file", &["-g", "-O0"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("report");
+    let file_name = file.to_string_lossy();
+    let output = run(&["run", "-o", &file_name, "--", &crashing.to_string_lossy(), "null_read"]);
+    assert_eq!((output.status.code(), errors(&output)), (Some(1), String::new()));
+    let report = std::fs::read_to_string(&file).expect("a report");
+    assert_in_order(&report, &["whydunit: kinds-file was ended by SIGSEGV", "registers"]);
+}
