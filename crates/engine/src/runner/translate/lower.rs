@@ -22,7 +22,7 @@ use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
 use events::Plan;
 use events::shape::{self, Shape};
-use iced_x86::Code;
+use iced_x86::{Code, Register};
 use std::mem::offset_of;
 
 /// Slot of rcx and rdx across an indirect branch; the prefix of every translation knows them.
@@ -642,7 +642,13 @@ impl Lower<'_> {
             }
         } else if guest.is_pc_relative() {
             let address = guest.instruction.ip_rel_memory_address();
+            let segment: &[u8] = match guest.instruction.segment_prefix() {
+                Register::FS => &[0x64],
+                Register::GS => &[0x65],
+                _ => &[],
+            };
             self.emit.load_constant(RCX, address);
+            self.emit.raw(segment);
             self.emit.load(RCX, RCX, 0);
         } else {
             let load = load_of_branch_operand(guest);
