@@ -5,6 +5,8 @@
 //! random numbers: what the engine cannot run, or could not replay.
 
 use super::cpu::Registers;
+use super::guest::Checked;
+use super::signal::frame::GuestMemory;
 use iced_x86::{Instruction, Mnemonic, Register};
 use std::arch::x86_64::{__cpuid_count, __rdtscp, _rdtsc};
 
@@ -23,6 +25,7 @@ const RAX: usize = 0;
 const RCX: usize = 1;
 const RDX: usize = 2;
 const RBX: usize = 3;
+const RSP: usize = 4;
 
 /// Executes one instruction on the guest's registers and moves the pc behind it.
 pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated {
@@ -56,6 +59,19 @@ pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated
             // SAFETY: GS is the guest's own, in Rust as well.
             unsafe { std::arch::asm!("wrgsbase {}", in(reg) base) };
         }
+        Mnemonic::Popf | Mnemonic::Popfq => {
+            let (length, mask) = match instruction.mnemonic() {
+                Mnemonic::Popf => (2, POPPED & 0xffff),
+                _ => (8, POPPED),
+            };
+            let mut popped = [0; 8];
+            // Translated code has looked there just now.
+            if !Checked.read(registers.general[RSP], &mut popped[..length]) {
+                return Emulated::Fault;
+            }
+            registers.flags = registers.flags & !mask | u64::from_le_bytes(popped) & mask;
+            registers.general[RSP] += length as u64;
+        }
         Mnemonic::Xtest => registers.flags = registers.flags & !ARITHMETIC | ZF,
         Mnemonic::Rdpid => set(registers, instruction.op0_register(), 0),
         Mnemonic::Rdrand | Mnemonic::Rdseed => {
@@ -71,6 +87,8 @@ pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated
 const CF: u64 = 1;
 const ZF: u64 = 0x40;
 const ARITHMETIC: u64 = 0x8d5;
+/// What POPF changes: ID, AC, NT, OF, DF, TF and the arithmetic flags.
+const POPPED: u64 = 0x24_4dd5;
 
 /// Whether the instruction moves the base of a segment.
 pub fn moves_segment(instruction: &Instruction) -> bool {

@@ -81,6 +81,11 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
+/// Whether `end` is behind the event buffer in use. Called from the signal handler.
+pub fn runs_over(end: u64) -> bool {
+    engine().ring.as_ref().is_some_and(|ring| end > ring.end())
+}
+
 impl Engine {
     /// An engine for a guest that has been loaded.
     pub fn new(
@@ -336,10 +341,16 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     }
     let engine = engine();
     let flushes = engine.cache.flushes;
+    let traced = cpu().registers.flags & TRAP_FLAG;
+    if traced != 0 {
+        cpu().registers.flags &= !TRAP_FLAG;
+        engine.alone = Some(cpu().registers.pc);
+    }
     let id = match engine.translation(cpu().registers.pc) {
         Ok(id) => id,
         Err(info) => {
-            cpu().registers.flags |= RESUME_FLAG;
+            engine.alone = None;
+            cpu().registers.flags |= RESUME_FLAG | traced;
             fault(thread, *info);
             return CameBy::Elsewhere;
         }
@@ -354,12 +365,29 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
     if let Some(pc) = engine.alone.take() {
+        cpu().registers.flags |= traced;
+        let completed = ![EXIT_ATTENTION, u64::from(EXIT_FAULT)].contains(&cpu().exit);
         left_cache(thread);
         engine.cache.drop_range(pc, pc + 16);
+        if traced != 0 && completed {
+            trace_trap(thread);
+        }
         return CameBy::Elsewhere;
     }
     left_cache(thread)
 }
+
+/// The guest steps through itself: it has executed one instruction.
+fn trace_trap(thread: &mut Thread) {
+    let pc = cpu().registers.pc;
+    fault(thread, SignalInfo::fault(libc::SIGTRAP, TRAP_TRACE, pc, (1, 0)));
+}
+
+/// `si_code` of such a trap.
+const TRAP_TRACE: i32 = 2;
+
+/// Set by a guest that steps through itself.
+const TRAP_FLAG: u64 = 0x100;
 
 /// Set in the flags that a fault saves.
 const RESUME_FLAG: u64 = 0x1_0000;
@@ -611,7 +639,7 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
 
 /// INT3 and INT1 are reported when they have executed, unlike faults.
 fn is_trap(info: &SignalInfo) -> bool {
-    info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3)
+    info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) && info.code() != TRAP_TRACE
 }
 
 fn is_guarded_write(info: &SignalInfo) -> bool {

@@ -60,7 +60,7 @@ impl Ring {
     }
 
     /// The end of the buffer in use.
-    fn end(&self) -> u64 {
+    pub fn end(&self) -> u64 {
         start_of(self.current) + BUFFER_BYTES
     }
 

@@ -15,7 +15,7 @@ const SHOWN: usize = 6;
 
 /// Compares a program's events and counts; how many instructions agree.
 pub fn check(program: &Path, superblock: usize) -> anyhow::Result<usize> {
-    let log = Log::of(program, superblock)?;
+    let log = Log::of(program, superblock, None)?;
     let mut session = reference::launch(program, &log.calls)?;
     let mut recent: VecDeque<(u64, [u8; 15])> = VecDeque::new();
     let mut entries = log.entries.iter();
@@ -55,7 +55,7 @@ pub fn check(program: &Path, superblock: usize) -> anyhow::Result<usize> {
 }
 
 /// What differs, if anything does.
-fn difference(log: &Log, entry: Option<&Entry>, step: &Step) -> Option<String> {
+pub fn difference(log: &Log, entry: Option<&Entry>, step: &Step) -> Option<String> {
     let Some(entry) = entry else { return Some("the engine's events have ended".into()) };
     if entry.pc != step.pc {
         return Some("another instruction".into());
@@ -139,14 +139,14 @@ fn compare_counts(program: &Path, superblock: usize, session: &Session) -> anyho
     }
 }
 
-fn native_side(step: &Step) -> String {
+pub fn native_side(step: &Step) -> String {
     let mut text = line(step.pc, &step.bytes);
     let _ = writeln!(text, "    {:?}, completed: {}", step.flow, step.completed);
     native_accesses(step).iter().for_each(|access| show(access, &mut text));
     text
 }
 
-fn engine_side(log: &Log, entry: &Entry, session: &Session) -> String {
+pub fn engine_side(log: &Log, entry: &Entry, session: &Session) -> String {
     let mut text = line(entry.pc, &session.memory(entry.pc, 15));
     let Entry { kind, taken, completed, .. } = entry;
     let _ = writeln!(text, "    kind {kind}, taken: {taken}, completed: {completed}");

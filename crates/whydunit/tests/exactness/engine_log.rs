@@ -5,6 +5,7 @@ use events::{Consumer, Decoder, Event};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufReader;
+use std::ops::Range;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -42,18 +43,24 @@ pub struct Log {
     pub calls: Vec<Call>,
     decoder: Option<Decoder>,
     malformed: bool,
+    /// Only instructions here are kept, if given.
+    wanted: Option<Range<u64>>,
 }
 
 impl Log {
-    /// Runs a program under the engine with its events saved.
-    pub fn of(program: &Path, superblock: usize) -> anyhow::Result<Self> {
+    /// Runs a program under the engine with its events saved; what it did in `wanted`, or all.
+    pub fn of(
+        program: &Path,
+        superblock: usize,
+        wanted: Option<Range<u64>>,
+    ) -> anyhow::Result<Self> {
         let file = program.with_extension(format!("{superblock}.events"));
         let mut command = Command::new(TOOL);
         command.args(arguments(program, superblock, &file)).stdout(Stdio::null());
         let status = command.status()?;
         // A guest may end by a signal (128 and above); our own faults are 70.
         ensure!(status.code() != Some(70), "the engine failed");
-        let mut log = Self { decoder: Some(Decoder::default()), ..Self::default() };
+        let mut log = Self { decoder: Some(Decoder::default()), wanted, ..Self::default() };
         let input = BufReader::new(File::open(&file)?);
         events::file::feed(input, &mut log)
             .map_err(|error| anyhow::anyhow!("{}: {error:?}", file.display()))?;
@@ -74,30 +81,13 @@ impl Log {
     }
 
     fn add(&mut self, event: Event) {
-        let end = self.accesses.len();
         match event {
             Event::Instruction { pc, kind, taken } => {
-                let goes_on =
-                    self.entries.last().is_some_and(|last| !last.completed && last.pc == pc);
-                if goes_on {
-                    // The engine had to look after a page it writes to; nobody else saw it stop.
-                    let last = self.entries.last_mut().expect("just seen");
-                    (last.completed, last.kind, last.taken) = (true, kind, taken);
-                } else {
-                    let accesses = (end, end);
-                    let entry = Entry { pc, kind, taken, completed: true, accesses, call: None };
-                    self.entries.push(entry);
-                }
+                self.begin(pc);
+                let last = self.entries.last_mut().expect("just begun");
+                (last.completed, last.kind, last.taken) = (true, kind, taken);
             }
-            Event::Interrupted { pc } => {
-                let goes_on =
-                    self.entries.last().is_some_and(|last| !last.completed && last.pc == pc);
-                if !goes_on {
-                    let (kind, taken, accesses) = (0, false, (end, end));
-                    let entry = Entry { pc, kind, taken, completed: false, accesses, call: None };
-                    self.entries.push(entry);
-                }
-            }
+            Event::Interrupted { pc } => self.begin(pc),
             Event::Access { address, size, write } => {
                 self.accesses.push((address, size, write));
                 if let Some(last) = self.entries.last_mut() {
@@ -112,6 +102,24 @@ impl Log {
             }
             Event::Thread(_) => {}
         }
+    }
+
+    /// An instruction begins, unless it goes on: the engine had to look after a page that it
+    /// writes to, and nobody else saw it stop.
+    fn begin(&mut self, pc: u64) {
+        let goes_on = self.entries.last().is_some_and(|last| !last.completed && last.pc == pc);
+        if goes_on {
+            return;
+        }
+        if let (Some(last), Some(wanted)) = (self.entries.last(), &self.wanted)
+            && !wanted.contains(&last.pc)
+        {
+            self.accesses.truncate(last.accesses.0);
+            self.entries.pop();
+        }
+        let end = self.accesses.len();
+        let (kind, taken, completed, accesses) = (0, false, false, (end, end));
+        self.entries.push(Entry { pc, kind, taken, completed, accesses, call: None });
     }
 
     /// An instruction that was interrupted before its first access has done nothing.

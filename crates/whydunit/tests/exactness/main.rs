@@ -3,10 +3,12 @@
 //!
 //! - `engine_log` runs a program under the engine and reads its event stream;
 //! - `reference` steps it natively, with the processor and the kernel that the engine shows it;
-//! - `compare` puts the two side by side.
+//! - `compare` puts the two side by side;
+//! - `forms` does so with random cases of every instruction form.
 
 mod compare;
 mod engine_log;
+mod forms;
 mod reference;
 
 use std::collections::HashMap;

@@ -12,7 +12,9 @@ use crate::runner::engine;
 use crate::runner::layout;
 use crate::runner::stack;
 use crate::runner::thread::{Thread, VECTOR_USED};
+use crate::runner::translate::facts::number;
 use crate::runner::translate::lower::EXIT_FAULT;
+use iced_x86::{Decoder, DecoderOptions};
 use std::arch::global_asm;
 use std::sync::atomic::Ordering;
 
@@ -42,6 +44,7 @@ const FLAGS: usize = 17;
 const RAX: usize = 13;
 const R12: usize = 4;
 const TRAP_FLAG: u64 = 0x100;
+const ALIGNMENT_CHECK: u64 = 17;
 
 unsafe extern "C" {
     fn whydunit_signal_entry();
@@ -214,12 +217,12 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         fault_of_ours(&info, context);
     }
     if layout::EVENT_BUFFERS.contains(&info.address()) && info.number() == libc::SIGSEGV {
-        let fragment = engine::cache().locate(pc).map(|located| located.fragment);
-        let observed = fragment.and_then(|id| engine::cache().fragment(id).observed());
-        if let Some(observed) = observed {
-            let place = ORDER[observed.record_register as usize];
-            context.registers[place] = engine::events_full();
+        if let Some(register) = record_register(pc) {
+            context.registers[ORDER[register as usize]] = engine::events_full();
         }
+        return;
+    }
+    if info.trap.0 == ALIGNMENT_CHECK && store_unaligned(context) {
         return;
     }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
@@ -232,6 +235,41 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     thread.left_in = Some(located.left());
     thread.fault = Some(info);
     land(context, thread, registers, EXIT_FAULT);
+}
+
+/// The register that points to the record under construction, in the translation at `pc`.
+fn record_register(pc: u64) -> Option<u8> {
+    let fragment = engine::cache().locate(pc)?.fragment;
+    Some(engine::cache().fragment(fragment).observed()?.record_register)
+}
+
+/// A guest that has alignment checked must not notice that records are not aligned: if it was a
+/// store to a record that was refused, makes it, and goes on behind it.
+fn store_unaligned(context: &mut Context) -> bool {
+    let pc = context.registers[RIP];
+    let Some(record) = record_register(pc) else { return false };
+    // SAFETY: translated code at least as long as the instruction that was refused.
+    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
+    let store = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
+    if number(store.memory_base()) != Some(record) {
+        return false;
+    }
+    let offset = store.memory_displacement64();
+    if engine::runs_over(context.registers[ORDER[record as usize]] + offset + 8) {
+        context.registers[ORDER[record as usize]] = engine::events_full();
+    }
+    let address = context.registers[ORDER[record as usize]] + offset;
+    // SAFETY: inside the event buffer, checked above.
+    unsafe {
+        match number(store.op1_register()) {
+            Some(from) => {
+                (address as *mut u64).write_unaligned(context.registers[ORDER[from as usize]]);
+            }
+            None => (address as *mut u32).write_unaligned(store.immediate32()),
+        }
+    }
+    context.registers[RIP] = store.next_ip();
+    true
 }
 
 fn fault_of_ours(info: &SignalInfo, context: &Context) -> ! {

@@ -22,6 +22,7 @@ use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
 use events::Plan;
 use events::shape::{self, Shape};
+use iced_x86::{Code, Register};
 use std::mem::offset_of;
 
 /// Slot of rcx and rdx across an indirect branch; the prefix of every translation knows them.
@@ -383,6 +384,10 @@ impl Lower<'_> {
 
     /// The literal pool.
     fn data(&mut self) {
+        // The guest may ask for alignment checks.
+        while !self.literals.is_empty() && !self.emit.here().is_multiple_of(8) {
+            self.emit.raw(&[0xcc]);
+        }
         for (hole, value) in std::mem::take(&mut self.literals) {
             self.emit.fill(hole);
             self.emit.raw(&value.to_le_bytes());
@@ -516,12 +521,30 @@ impl Lower<'_> {
             self.pc_relative();
         } else if is_xsave(guest) {
             self.masked_xsave();
+        } else if let Code::Popfq | Code::Popfw = guest.instruction.code() {
+            self.pop_flags();
         } else if guest.instruction.is_invalid() {
             self.emit.raw(&[0x0f, 0x0b]);
         } else {
             let (bytes, length) = (guest.bytes, guest.instruction.len());
             self.emit.raw(&bytes[..length]);
         }
+    }
+
+    /// With the trap flag the guest would step through our code: then the engine pops. The flags
+    /// are about to be overwritten, and the test reads what POPF reads, so it faults where POPF
+    /// would.
+    fn pop_flags(&mut self) {
+        let (bytes, length) = (self.guest().bytes, self.guest().instruction.len());
+        let pc = self.guest().pc();
+        if self.guest().instruction.code() == Code::Popfw {
+            self.emit.raw(&[0x66, 0xf7, 0x04, 0x24, 0x00, 0x01]); // test word ptr [rsp], 0x100
+        } else {
+            self.emit.raw(&[0x48, 0xf7, 0x04, 0x24, 0x00, 0x01, 0, 0]); // test qword ptr …
+        }
+        let hole = self.emit.branch_hole(Condition::NOT_EQUAL);
+        self.leave(hole, ExitKind::Emulate(pc), false, false);
+        self.emit.raw(&bytes[..length]);
     }
 
     /// The cache is far from the guest's code: the address goes through a register.
@@ -627,7 +650,13 @@ impl Lower<'_> {
             }
         } else if guest.is_pc_relative() {
             let address = guest.instruction.ip_rel_memory_address();
+            let segment: &[u8] = match guest.instruction.segment_prefix() {
+                Register::FS => &[0x64],
+                Register::GS => &[0x65],
+                _ => &[],
+            };
             self.emit.load_constant(RCX, address);
+            self.emit.raw(segment);
             self.emit.load(RCX, RCX, 0);
         } else {
             let load = load_of_branch_operand(guest);
