@@ -329,3 +329,104 @@ fn expand_repeat(
 pub(crate) fn repetitions(narrow: bool, before: u64, after: u64) -> u64 {
     before.wrapping_sub(after) & if narrow { 0xffff_ffff } else { MASK_48 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shape::{Exit, Instruction};
+
+    /// A superblock of one instruction with these accesses.
+    fn defined(accesses: Vec<Access>) -> Vec<u8> {
+        let fields = if accesses.is_empty() { 0 } else { REPEAT_FIELDS as u16 };
+        let shape = Shape {
+            first_exit: FIRST_EXIT,
+            instructions: vec![Instruction { pc: 0x1000, length: 2, kind: 0 }],
+            accesses,
+            exits: vec![Exit { executed: 1, fields, taken: false }],
+            fields_before: vec![0],
+        };
+        let mut body = Vec::new();
+        shape.write(&mut body);
+        [&DEFINE.to_le_bytes()[..], &(body.len() as u32).to_le_bytes(), &body].concat()
+    }
+
+    fn movs(narrow: bool) -> Vec<Access> {
+        let side = |write: bool| Access {
+            index: 0,
+            write,
+            segment: if write { Segment::Flat } else { Segment::Gs },
+            from_source: !write,
+            narrow,
+            size: 4,
+            source: Source::Repeat { field: 0 },
+        };
+        vec![side(false), side(true)]
+    }
+
+    fn fields(values: [u64; 5]) -> Vec<u8> {
+        values.iter().flat_map(|value| value.to_le_bytes()[..FIELD].to_vec()).collect()
+    }
+
+    fn decode(bytes: &[u8]) -> Vec<Event> {
+        let mut events = Vec::new();
+        Decoder::default().events(bytes, |event| events.push(event)).expect("well formed");
+        events
+    }
+
+    fn access(address: u64, write: bool) -> Event {
+        Event::Access { address, size: 4, write }
+    }
+
+    #[test]
+    fn a_string_instruction_reads_and_writes_by_turns_in_its_direction() {
+        let mut bytes = defined(movs(false));
+        bytes.extend(FIRST_EXIT.to_le_bytes());
+        bytes.extend(fields([2, 0x5000, 0x6000, 0, 0x6000 - 8]));
+        let expected = [
+            Event::Instruction { pc: 0x1000, kind: 0, taken: false },
+            access(0x5000, false),
+            access(0x6000, true),
+            access(0x4ffc, false),
+            access(0x5ffc, true),
+        ];
+        assert_eq!(decode(&bytes), expected);
+    }
+
+    #[test]
+    fn one_with_32_bit_addresses_wraps_before_its_segment_is_added() {
+        let mut bytes = defined(movs(true));
+        bytes.extend(record::THREAD.to_le_bytes());
+        bytes.extend([&7u32.to_le_bytes()[..], &[0; 8], &0x10_0000u64.to_le_bytes()].concat());
+        bytes.extend(record::PARTIAL.to_le_bytes());
+        bytes.extend([FIRST_EXIT.to_le_bytes(), 0u32.to_le_bytes()].concat());
+        bytes.extend(fields([0x7_0000_0002, 0xffff_fffc, 0x6000, 0x7_0000_0000, 0x6008]));
+        let expected = [
+            Event::Thread(7),
+            Event::Interrupted { pc: 0x1000 },
+            access(0x1_000f_fffc, false),
+            access(0x6000, true),
+            access(0x10_0000, false),
+            access(0x6004, true),
+        ];
+        assert_eq!(decode(&bytes), expected);
+    }
+
+    #[test]
+    fn a_cut_keeps_the_accesses_that_were_made_also_across_chunks() {
+        let mut first = defined(Vec::new());
+        first.extend([record::ACCESS, 2 * 13].map(u32::to_le_bytes).concat());
+        for address in [0x5000u64, 0x6000] {
+            first.push(0);
+            first.extend(address.to_le_bytes());
+            first.extend(4u32.to_le_bytes());
+        }
+        let mut second = record::CUT.to_le_bytes().to_vec();
+        second.extend(0x1000u64.to_le_bytes());
+        second.extend(1u32.to_le_bytes());
+        let (mut decoder, mut events) = (Decoder::default(), Vec::new());
+        for chunk in [first, second] {
+            decoder.events(&chunk, |event| events.push(event)).expect("well formed");
+        }
+        assert_eq!(events, [Event::Interrupted { pc: 0x1000 }, access(0x5000, false)]);
+    }
+}

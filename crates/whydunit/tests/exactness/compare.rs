@@ -2,13 +2,13 @@
 
 use super::engine_log::{self, Access, Entry, Log, TOOL};
 use super::reference;
-use anyhow::bail;
+use anyhow::{bail, ensure};
 use events::shape::{KIND_BRANCH, KIND_CALL, KIND_JUMP, KIND_PLAIN, KIND_RETURN, KIND_SYSCALL};
 use iced_x86::{Decoder, DecoderOptions, Formatter, IntelFormatter};
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::path::Path;
-use testkit::singlestep::{AccessKind, Flow, Session, Step};
+use testkit::singlestep::{AccessKind, Ending, Flow, Session, Step};
 
 /// How many instructions before a difference are shown.
 const SHOWN: usize = 6;
@@ -50,6 +50,12 @@ pub fn check(program: &Path, superblock: usize) -> anyhow::Result<usize> {
             reproduce(program, superblock)
         );
     }
+    let ending = match session.ending() {
+        Some(Ending::Exit(code)) => code,
+        Some(Ending::Signal(signal)) => 128 + signal,
+        None => bail!("natively the program has not ended"),
+    };
+    ensure!(ending == log.ending, "ends with {ending} natively, {} under the engine", log.ending);
     compare_counts(program, superblock, &session)?;
     Ok(position)
 }

@@ -41,6 +41,8 @@ pub struct Log {
     accesses: Vec<Access>,
     /// System calls in order.
     pub calls: Vec<Call>,
+    /// The exit code, or 128 and the signal that ended it.
+    pub ending: i32,
     decoder: Option<Decoder>,
     malformed: bool,
     /// Only instructions here are kept, if given.
@@ -58,9 +60,8 @@ impl Log {
         let mut command = Command::new(TOOL);
         command.args(arguments(program, superblock, &file)).stdout(Stdio::null());
         let status = command.status()?;
-        // A guest may end by a signal (128 and above); our own faults are 70.
-        ensure!(status.code() != Some(70), "the engine failed");
-        let mut log = Self { decoder: Some(Decoder::default()), wanted, ..Self::default() };
+        let ending = status.code().context("the tool was killed")?;
+        let mut log = Self { decoder: Some(Decoder::default()), wanted, ending, ..Self::default() };
         let input = BufReader::new(File::open(&file)?);
         events::file::feed(input, &mut log)
             .map_err(|error| anyhow::anyhow!("{}: {error:?}", file.display()))?;
@@ -157,7 +158,7 @@ pub fn counts(program: &Path, superblock: usize) -> anyhow::Result<events::count
         .arg(program)
         .stdout(Stdio::null())
         .status()?;
-    ensure!(status.code() != Some(70), "the engine failed");
+    ensure!(status.code().is_some(), "the tool was killed");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file)?)?;
     Ok(serde_json::from_value(report["total"].clone())?)
 }
