@@ -21,7 +21,7 @@ use serde::Serialize;
 use stack::Call;
 use std::collections::BTreeMap;
 use symbols::unwind::StackEnd;
-use symbols::{Level, Printing, Program, Registers, Scene, Stack};
+use symbols::{Printing, Program, Registers, Scene, Stack};
 
 /// Frames looked at.
 const MOST_FRAMES: usize = 10_000;
@@ -198,7 +198,7 @@ fn instruction_step(report: &CrashReport, stopped: Option<&Stopped>) -> Step {
 /// The variables of the function that the crash is put down to.
 fn locals_step(scene: &Scene<'_>, calls: &[Call], own: usize) -> Option<Step> {
     let call = calls.get(own)?;
-    let level = scene.each_call().nth(own).map(|call| call.level).unwrap_or(Level::default());
+    let level = scene.each_call().nth(own).map(|call| call.level).unwrap_or_default();
     let mut step = Step::new(format!("the variables of {}", call.function.as_ref()?));
     let of_compiler = |name: &str| name.starts_with("__");
     let locals = scene.locals(level).into_iter();

@@ -35,7 +35,7 @@ fn excerpt(file: &str, line: u32, style: Style) -> String {
             let marked = format!("  > {number:>5} | {words}");
             text += &format!("{}\n", style.strong(marked.trim_end()));
         } else {
-            text += &format!("    {number:>5} | {words}").trim_end().to_owned();
+            text += format!("    {number:>5} | {words}").trim_end();
             text.push('\n');
         }
     }

@@ -91,7 +91,7 @@ impl Stopped {
         let odd = |access: &&Access| {
             access.size >= 16
                 && access.size.is_power_of_two()
-                && access.address % access.size as u64 != 0
+                && !access.address.is_multiple_of(access.size as u64)
         };
         self.accesses.iter().find(odd).copied()
     }
