@@ -187,6 +187,7 @@ fn a_ruined_stack_is_reported_as_such() {
         "rsp 0000000000005000",
     ];
     check(&program, &["lost_stack"], &parts);
+    check(&program, &["stack_at_top"], &["#0 stack_at_top at", "rsp fffffffffffffff0"]);
     check(
         &program,
         &["overwrites_return"],

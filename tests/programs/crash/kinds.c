@@ -65,6 +65,7 @@ static void recursion(void) { recurses(0); }
 static void mutual(void) { ping(0); }
 static void large_frame(void) { volatile char frame[9 << 20]; frame[0] = 1; }
 static void lost_stack(void) { __asm__ volatile("mov $0x5000, %esp; mov $0x6000, %ebp; movl $1, 0x10"); }
+static void stack_at_top(void) { __asm__ volatile("mov $-16, %rsp; movl $1, 0x10"); }
 static void overwrites_return(void)
 {
     void **frame = __builtin_frame_address(0);
@@ -82,7 +83,7 @@ static const struct kind {
     KIND(no_access), KIND(execute_data), KIND(not_canonical), KIND(misaligned), KIND(privileged),
     KIND(divide_by_zero), KIND(divide_too_large), KIND(unreachable), KIND(breakpoint),
     KIND(behind_file), KIND(aborts), KIND(asserts), KIND(frees_twice), KIND(smashes), KIND(raises),
-    KIND(recursion), KIND(mutual), KIND(large_frame), KIND(lost_stack), KIND(overwrites_return),
+    KIND(recursion), KIND(mutual), KIND(large_frame), KIND(lost_stack), KIND(stack_at_top), KIND(overwrites_return),
     KIND(copies),
 };
 

@@ -101,13 +101,13 @@ const MOST_OTHERS: usize = 8;
 /// How far below its stack a stack pointer may be, when it ran over the end.
 const OVERRUN: u64 = 1 << 20;
 
-/// The memory that an explanation of a crash needs, as far as it can be read.
-/// On a signal stack, what was interrupted has another one: `elsewhere` helps to find it.
+/// The memory that an explanation of a crash needs, as far as it can be read. On a signal stack,
+/// what was interrupted has another one: `elsewhere` helps to find it.
 fn chunks(registers: &Registers, elsewhere: Option<&Memory>) -> Vec<Chunk> {
     let stack = registers.general[4];
     let pages = (stack.saturating_add(1)..stack.saturating_add(OVERRUN)).step_by(4096);
     let red_zone = stack.saturating_sub(RED_ZONE);
-    let above = pages.map(|address| address.next_multiple_of(4096));
+    let above = pages.map(|address| (address | 0xfff).saturating_add(1));
     let starts = [red_zone, stack].into_iter().chain(above).chain([registers.general[5]]);
     let stack = starts.map(|start| chunk(start, STACK)).find(|chunk| !chunk.bytes.is_empty());
     let code = [chunk(registers.pc, 64), chunk(registers.pc.saturating_sub(64), 64)];
