@@ -5,7 +5,7 @@
 //! boundary, makes the kernel return to the dispatcher instead. Between boundaries it lets the
 //! thread go on by single steps; an inserted sequence is only a few instructions long.
 
-use super::{KICK, Mask, SignalInfo, is_fault};
+use super::{KICK, Mask, SignalInfo, TRAP_TRACE, is_fault};
 use crate::runner::cache;
 use crate::runner::cpu::{self, Registers, VECTOR_MASK, cpu};
 use crate::runner::engine;
@@ -202,13 +202,19 @@ fn save_vector_state(context: &Context, thread: &mut Thread) {
 /// A signal that the instruction under way raised.
 fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     let pc = context.registers[RIP];
+    // Only we step through translated code; POPF may have cleared the flag that made it so.
+    let stepping = info.number() == libc::SIGTRAP && info.code() == TRAP_TRACE;
+    if stepping && thread.attention != 0 {
+        if cache::contains(pc) {
+            leave_or_step(context, thread);
+        } else {
+            // On the way out: the dispatcher is about to look.
+            context.registers[FLAGS] &= !TRAP_FLAG;
+        }
+        return;
+    }
     if !cache::contains(pc) {
         fault_of_ours(&info, context);
-    }
-    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
-    if stepping && thread.attention != 0 {
-        leave_or_step(context, thread);
-        return;
     }
     if layout::EVENT_BUFFERS.contains(&info.address()) && info.number() == libc::SIGSEGV {
         if let Some(register) = record_register(pc) {
