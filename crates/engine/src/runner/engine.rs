@@ -7,7 +7,7 @@ use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::load::Arguments;
 use super::memory::Memory;
-use super::signal::{Action, Actions, Mask, SignalInfo, frame, is_fault};
+use super::signal::{Action, Actions, Mask, SignalInfo, TRAP_TRACE, frame, is_fault};
 use super::sys::{self, syscall};
 use super::syscall::{self as syscalls, Outcome};
 use super::thread::{Left, Thread};
@@ -382,9 +382,6 @@ fn trace_trap(thread: &mut Thread) {
     let pc = cpu().registers.pc;
     fault(thread, SignalInfo::fault(libc::SIGTRAP, TRAP_TRACE, pc, (1, 0)));
 }
-
-/// `si_code` of such a trap.
-const TRAP_TRACE: i32 = 2;
 
 /// Set by a guest that steps through itself.
 const TRAP_FLAG: u64 = 0x100;

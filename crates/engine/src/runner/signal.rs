@@ -74,6 +74,9 @@ pub struct SignalInfo {
     pub cr2: u64,
 }
 
+/// `si_code` of the trap after an instruction that was stepped.
+pub const TRAP_TRACE: i32 = 2;
+
 impl SignalInfo {
     /// A fault at an address, as the kernel would report it.
     pub fn fault(signal: i32, code: i32, address: u64, trap: (u64, u64)) -> Self {

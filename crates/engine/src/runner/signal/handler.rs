@@ -5,7 +5,7 @@
 //! boundary, makes the kernel return to the dispatcher instead. Between boundaries it lets the
 //! thread go on by single steps; an inserted sequence is only a few instructions long.
 
-use super::{KICK, Mask, SignalInfo, is_fault};
+use super::{KICK, Mask, SignalInfo, TRAP_TRACE, is_fault};
 use crate::runner::cache;
 use crate::runner::cpu::{self, Registers, VECTOR_MASK, cpu};
 use crate::runner::engine;
@@ -204,7 +204,8 @@ fn save_vector_state(context: &Context, thread: &mut Thread) {
 /// A signal that the instruction under way raised.
 fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     let pc = context.registers[RIP];
-    let stepping = info.number() == libc::SIGTRAP && context.registers[FLAGS] & TRAP_FLAG != 0;
+    // Only we step through translated code; POPF may have cleared the flag that made it so.
+    let stepping = info.number() == libc::SIGTRAP && info.code() == TRAP_TRACE;
     if stepping {
         // Out of the cache by the last step: the dispatcher is about to look anyway.
         context.registers[FLAGS] &= !TRAP_FLAG;

@@ -431,7 +431,10 @@ fn execute(
     if observed {
         engine::engine().finish_events();
     }
-    if thread.foreign {
+    // Others may run on until the kernel ends them, as natively. Above all nobody must ask us for
+    // the baton by a signal that the next program would die of.
+    let shared = thread.foreign || !engine::engine().threads.is_empty();
+    if shared {
         engine::drop_baton(thread);
     }
     // The next program inherits the guest's mask, faults and all.
@@ -449,7 +452,7 @@ fn execute(
             flags
         )
     };
-    if thread.foreign {
+    if shared {
         // SAFETY: our own thread.
         unsafe { engine::take_baton(thread) };
     }
