@@ -36,26 +36,14 @@ pub struct Header {
 
 /// Waits while a word has a value.
 pub fn wait_while(word: &AtomicU32, value: u32) {
-    while word.load(Ordering::Acquire) == value {
-        let pause = libc::timespec { tv_sec: 0, tv_nsec: 100_000_000 };
-        // SAFETY: the word is shared memory that stays mapped; the kernel reads the timeout.
-        unsafe {
-            crate::runner::sys::syscall!(
-                libc::SYS_futex,
-                word.as_ptr(),
-                libc::FUTEX_WAIT,
-                value,
-                &raw const pause
-            );
-        }
-    }
+    while !wait_briefly(word, value) {}
 }
 
 /// Waits while a word has a value, but not for long; whether it has changed.
 pub fn wait_briefly(word: &AtomicU32, value: u32) -> bool {
     let pause = libc::timespec { tv_sec: 0, tv_nsec: 20_000_000 };
     if word.load(Ordering::Acquire) == value {
-        // SAFETY: as above.
+        // SAFETY: the word is shared memory that stays mapped; the kernel reads the timeout.
         unsafe {
             crate::runner::sys::syscall!(
                 libc::SYS_futex,

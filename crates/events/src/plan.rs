@@ -11,8 +11,6 @@ pub struct Plan {
     pub memory: bool,
     /// Ticks are counted, as recording needs it.
     pub ticks: bool,
-    /// Every access is tested against the address shadow; those that fail become events.
-    pub shadow: bool,
 }
 
 impl Plan {

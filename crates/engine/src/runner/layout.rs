@@ -25,11 +25,9 @@ pub const SECOND_TABLE: u64 = 0x7380_0000;
 /// Number of entries of [`SECOND_TABLE`].
 pub const SECOND_ENTRIES: usize = 1 << 16;
 
-/// The runner's heap, stacks, event buffers and shadow memory.
+/// The runner's heap, stacks and event buffers; the lower half is kept for tables as large as the
+/// guest's address space.
 pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;
-
-/// One shadow byte for each eight bytes of the guest's address space.
-pub const SHADOW: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
 
 /// The heap behind the global allocator.
 pub const HEAP: Range<u64> = 0x3000_0000_0000..0x3100_0000_0000;
