@@ -13,6 +13,7 @@ pub mod config;
 pub mod host;
 pub mod image;
 pub mod listen;
+pub mod log_ring;
 pub mod report;
 pub mod ring;
 pub mod runner;

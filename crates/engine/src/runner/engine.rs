@@ -16,7 +16,9 @@ use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, guest, report};
+use super::record::{self, Recorder};
+use super::replay::{self, Replayer};
+use super::{baton, clock, guest, report};
 use crate::config::Config;
 use crate::report::Message;
 use ::events::record;
@@ -54,6 +56,10 @@ pub struct Engine {
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// Writes a recording, if one is made.
+    pub recorder: Option<Box<Recorder>>,
+    /// Reads one, if it is replayed.
+    pub replayer: Option<Box<Replayer>>,
     /// Event ring, if anything is written there.
     pub ring: Option<Ring>,
     /// How many accesses have been listed of the one instruction that is about to execute.
@@ -115,6 +121,8 @@ impl Engine {
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            recorder: None,
+            replayer: None,
             ring,
             listed: None,
         })
@@ -183,8 +191,21 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
+    begin_recording(thread);
     files::keep_spare();
     run(thread as u64)
+}
+
+/// Starts the log, if one is kept.
+fn begin_recording(thread: *mut Thread) {
+    let engine = engine();
+    let Some(how) = &engine.config.recording else { return };
+    let mut recorder = Recorder::start(how);
+    clock::arm(recorder.scheduler.slice(0));
+    baton::be_calm();
+    engine.recorder = Some(recorder);
+    // SAFETY: just made, and not running yet.
+    record::image::write(engine, unsafe { &*thread });
 }
 
 /// The life of a kernel thread that carries a guest thread.
@@ -225,15 +246,20 @@ pub unsafe fn take_baton(thread: *mut Thread) {
         baton::acquire(thread);
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
-        engine().record_thread((*thread).tid);
+        let engine = engine();
+        if let Some(recorder) = &mut engine.recorder {
+            recorder.switched((*thread).tid);
+        }
+        engine.record_thread((*thread).tid);
     }
 }
 
 /// Puts the thread's state away and lets others run.
 pub fn drop_baton(thread: &mut Thread) {
+    let next = record::next(engine());
     thread.move_out();
     RUNNING.store(null_mut(), Ordering::Relaxed);
-    baton::release();
+    baton::release_to(next);
 }
 
 /// From one entry into translated code to the next.
@@ -326,10 +352,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    if engine().config.plan.ticks && cpu().ticks == 0 {
-        cpu().ticks = SLICE_TICKS;
-        thread.preempt = true;
-        thread.attention = 1;
+    if engine().config.plan.ticks && clock::is_out() && engine().replayer.is_none() {
+        slice_ended(thread);
     }
     match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
         exit if u64::from(exit) == EXIT_ATTENTION => {}
@@ -364,10 +388,16 @@ pub fn decode_one(pc: u64) -> iced_x86::Instruction {
 
 fn emulate_one(thread: &mut Thread, pc: u64) {
     let instruction = decode_one(pc);
+    let asks = emulate::asks_outside(&instruction);
+    if asks && engine().replayer.is_some() {
+        return replay::answer(thread, instruction.next_ip());
+    }
+    let before = cpu().registers;
     match emulate::emulate(&instruction, &mut cpu().registers) {
         Emulated::Done if emulate::moves_segment(&instruction) => {
             engine().record_thread(thread.tid);
         }
+        Emulated::Done if asks => record::answered(engine(), &before),
         Emulated::Done => {}
         Emulated::Fault => {
             cpu().registers.pc = pc;
@@ -389,6 +419,20 @@ fn refuse(pc: u64) -> ! {
     )
 }
 
+/// The running thread has had its ticks.
+fn slice_ended(thread: &mut Thread) {
+    match &mut engine().recorder {
+        Some(recorder) => {
+            let now = clock::now();
+            recorder.scheduler.slice_ended(thread.tid, now);
+            clock::arm(recorder.scheduler.slice(now));
+        }
+        None => clock::arm(SLICE_TICKS),
+    }
+    thread.preempt = true;
+    thread.attention = 1;
+}
+
 /// Something wants the thread: a signal, or others the baton.
 fn attend(thread: &mut Thread) {
     cpu().attention = 0;
@@ -396,7 +440,8 @@ fn attend(thread: &mut Thread) {
     while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
-    if std::mem::replace(&mut thread.preempt, false) && baton::wanted() {
+    if std::mem::replace(&mut thread.preempt, false) && baton::wanted() && !record::keeps_running(engine(), thread.tid) {
+        record::stopped(engine());
         drop_baton(thread);
         // SAFETY: our own thread.
         unsafe { take_baton(thread) };

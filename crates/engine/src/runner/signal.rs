@@ -168,6 +168,11 @@ impl Action {
         self.handler > IGNORE
     }
 
+    /// Handler, flags, restorer, mask.
+    pub fn words(&self) -> [u64; 4] {
+        [self.handler, self.flags, self.restorer, self.mask]
+    }
+
     /// Whether a flag is set.
     pub fn has(&self, flag: i32) -> bool {
         self.flags & flag as u32 as u64 != 0

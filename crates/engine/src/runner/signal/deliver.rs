@@ -5,7 +5,8 @@ use crate::runner::cpu::cpu;
 use crate::runner::engine::{decode_one, drop_baton, engine};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{guest, report, signal};
+use crate::runner::{guest, record, report, signal};
+use recording::log::Ending;
 
 /// Brings a signal to the guest.
 pub fn deliver(thread: &mut Thread, info: SignalInfo) {
@@ -32,6 +33,7 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
         signal::apply(thread.mask);
         return;
     }
+    record::signal(engine(), &info);
     enter_handler(thread, &action, &info);
 }
 
@@ -113,10 +115,15 @@ pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     if is_fault(signal) || signal == libc::SIGABRT {
         report::crash(info, &cpu().registers, thread, engine());
     }
+    if let Some(replayer) = &engine().replayer {
+        replayer.died(signal);
+    }
     if thread.foreign {
+        record::leaves_by_signal(engine());
         drop_baton(thread);
     } else {
         engine().finish_events();
+        record::ended(engine(), Ending::Signal(signal));
     }
     let action = Action::default();
     let mask = Mask(1 << (signal - 1));

@@ -1,0 +1,5 @@
+//! The file that a **recording** is.
+
+#![forbid(unsafe_code)]
+
+pub mod log;
