@@ -78,7 +78,7 @@ impl fmt::Display for OpenError {
                 write!(out, "was recorded on a machine of the other byte order; x86-64 is needed")
             }
             Self::Damaged { offset, what } => {
-                write!(out, "is damaged: {what} at byte {offset} has a wrong checksum or length")
+                write!(out, "is damaged: {what} at byte {offset} is not what a recorder writes")
             }
         }
     }

@@ -108,9 +108,16 @@ impl Recording {
             return Ok(Self(Arc::new(opened)));
         }
         let (directory, fault) = scan(&chunks)?;
-        let opened = Opened::read(&chunks, directory, Some(fault));
-        let damaged = OpenError::Damaged { offset: FILE_HEADER as u64, what: "a description" };
-        opened.map(|opened| Self(Arc::new(opened))).ok_or(damaged)
+        let refusal = match fault {
+            _ if directory.meta.is_some() => {
+                OpenError::Damaged { offset: FILE_HEADER as u64, what: "a description" }
+            }
+            Fault::Damaged { offset, .. } => {
+                OpenError::Damaged { offset, what: "the description of the run" }
+            }
+            _ => OpenError::TooShort { length: chunks.length },
+        };
+        Opened::read(&chunks, directory, Some(fault)).map(|it| Self(Arc::new(it))).ok_or(refusal)
     }
 
     /// What was known when recording began.
@@ -139,7 +146,7 @@ impl Recording {
     }
 
     /// Reads every byte of the file and compares all checksums.
-    pub fn verify(&self) -> Result<Completeness, OpenError> {
+    pub fn verify(&self) -> io::Result<Completeness> {
         let (_, fault) = scan(&self.0.chunks)?;
         Ok(match (&self.0.completeness, fault) {
             (found @ (Completeness::Whole | Completeness::Stopped(_)), Fault::End { .. }) => {
@@ -286,21 +293,14 @@ fn indexed(chunks: &Chunks) -> Option<Directory> {
 }
 
 /// The directory by reading the file up to its first fault; the end is one, too.
-fn scan(chunks: &Chunks) -> Result<(Directory, Fault), OpenError> {
+fn scan(chunks: &Chunks) -> io::Result<(Directory, Fault)> {
     let mut directory = Directory::default();
     let mut offset = FILE_HEADER as u64;
-    let fault = loop {
+    loop {
         match chunks.next(offset, &mut directory) {
             Ok(end) => offset = end,
-            Err(Fault::Io(error)) => return Err(OpenError::Io(error)),
-            Err(fault) => break fault,
+            Err(Fault::Io(error)) => return Err(error),
+            Err(fault) => return Ok((directory, fault)),
         }
-    };
-    match (&directory.meta, &fault) {
-        (Some(_), _) => Ok((directory, fault)),
-        (None, Fault::Damaged { offset, .. }) => {
-            Err(OpenError::Damaged { offset: *offset, what: "the description of the run" })
-        }
-        (None, _) => Err(OpenError::TooShort { length: chunks.length }),
     }
 }

@@ -27,7 +27,14 @@ fn small() -> Vec<Act> {
 
 fn larger() -> Vec<Act> {
     let text = Content { length: 700_000, seed: 3, letters: 20 };
-    vec![Act::Process, Act::Blob(text), Act::Log(0, text), Act::Process, Act::Log(1, text)]
+    vec![
+        Act::Process,
+        Act::Blob(text),
+        Act::Log(0, text),
+        Act::Process,
+        Act::Log(1, text),
+        Act::Flush,
+    ]
 }
 
 #[test]

@@ -85,18 +85,20 @@ impl Chunks {
         Ok(header)
     }
 
-    /// The stored bytes of a chunk.
+    /// The stored bytes of a chunk. Its header is known already, perhaps from the index: the one
+    /// in front of the bytes must say the same.
     pub fn payload(&self, header: &ChunkHeader) -> Result<Vec<u8>, Fault> {
         let offset = header.offset;
         if header.end() > self.length {
             return Err(Fault::Cut { usable: offset });
         }
-        let start = offset + CHUNK_HEADER as u64;
-        let bytes = self.bytes(start, header.stored as usize).map_err(Fault::Io)?;
-        if checksum(&bytes) != header.checksum {
+        let mut bytes =
+            self.bytes(offset, CHUNK_HEADER + header.stored as usize).map_err(Fault::Io)?;
+        let payload = bytes.split_off(CHUNK_HEADER);
+        if bytes != header.encode() || checksum(&payload) != header.checksum {
             return Err(Fault::Damaged { offset, what: named(header.kind) });
         }
-        Ok(bytes)
+        Ok(payload)
     }
 
     /// Checks the chunk at an offset, adds it to a directory, and gives the offset of the next.
