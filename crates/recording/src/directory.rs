@@ -24,7 +24,9 @@ pub(crate) struct Log {
 impl Directory {
     /// Adds the next chunk; `None` where no writer would have put it there.
     pub fn add(&mut self, header: ChunkHeader) -> Option<()> {
-        if self.meta.is_none() != (header.kind == Kind::Meta) || self.summary.is_some() {
+        let comes_first = header.kind == Kind::Meta;
+        let comes_after_summary = header.kind == Kind::Index;
+        if self.meta.is_none() != comes_first || self.summary.is_some() != comes_after_summary {
             return None;
         }
         match header.kind {
