@@ -104,6 +104,8 @@ pub struct Output {
 pub struct FileView {
     /// Whose contents.
     pub key: FileKey,
+    /// Which file: the same for all its views, whatever it contained.
+    pub identity: u64,
     /// Size of the file: behind it there is nothing but the rest of a page.
     pub size: u64,
     /// Offset of the first byte.

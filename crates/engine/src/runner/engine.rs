@@ -50,6 +50,8 @@ pub struct Engine {
     pub guarded: BTreeMap<u64, u64>,
     /// An instruction to run by itself, without guarding the page it is on.
     pub alone: Option<u64>,
+    /// Where the next piece of code must end, which is run once.
+    pub stop_before: Option<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
     /// Threads that have not ended.
@@ -68,6 +70,16 @@ pub struct Engine {
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+
+/// Says which thread holds the baton.
+pub fn set_running(thread: *mut Thread) {
+    RUNNING.store(thread, Ordering::Relaxed);
+}
+
+/// Makes an engine the one of this process.
+pub fn install(engine: Box<Engine>) {
+    ENGINE.store(Box::into_raw(engine), Ordering::Relaxed);
+}
 
 /// The engine, for whoever holds the baton.
 pub fn engine() -> &'static mut Engine {
@@ -118,6 +130,7 @@ impl Engine {
             arguments,
             guarded: BTreeMap::new(),
             alone: None,
+            stop_before: None,
             threads: Vec::new(),
             live: 1,
             blocks: 1,
@@ -136,7 +149,7 @@ impl Engine {
     /// The translation of the code at `pc`, made now if need be.
     fn translation(&mut self, pc: u64) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
-        if !alone && let Some(id) = self.cache.find(pc) {
+        if !alone && self.stop_before.is_none() && let Some(id) = self.cache.find(pc) {
             return Ok(id);
         }
         let plan = self.config.plan;
@@ -144,6 +157,7 @@ impl Engine {
             instructions: if alone { 1 } else { self.config.superblock_limit },
             reserved: if plan.emits() { 2 } else { 0 },
             accesses: plan.memory,
+            stop: self.stop_before,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
@@ -180,7 +194,7 @@ impl Engine {
 
 /// Starts the guest's first thread; the calling kernel thread becomes it.
 pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
-    ENGINE.store(Box::into_raw(fresh), Ordering::Relaxed);
+    install(fresh);
     let thread = Box::into_raw(thread);
     let mut mask = Mask::default();
     // SAFETY: the kernel writes one mask; the thread was just made.
@@ -227,7 +241,7 @@ pub extern "C" fn run(thread: u64) -> ! {
 
 /// How a thread came to its pc.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CameBy {
+pub enum CameBy {
     /// By an exit that can be linked.
     Exit(u64),
     /// By an indirect branch.
@@ -263,14 +277,14 @@ pub fn drop_baton(thread: &mut Thread) {
 }
 
 /// From one entry into translated code to the next.
-fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
+pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut came_by = came_by;
     if cpu().attention != 0 || thread.attention != 0 {
         attend(thread);
         came_by = CameBy::Elsewhere;
     }
     if cpu().registers.pc & !0xc00 == VSYSCALL_PAGE {
-        vsyscall();
+        vsyscall(thread);
         return CameBy::Elsewhere;
     }
     let engine = engine();
@@ -280,10 +294,12 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         cpu().registers.flags &= !TRAP_FLAG;
         engine.alone = Some(cpu().registers.pc);
     }
-    let id = match engine.translation(cpu().registers.pc) {
+    let start = cpu().registers.pc;
+    let id = match engine.translation(start) {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
+            engine.stop_before = None;
             cpu().registers.flags |= RESUME_FLAG | traced;
             fault(thread, *info);
             return CameBy::Elsewhere;
@@ -308,6 +324,11 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         }
         return CameBy::Elsewhere;
     }
+    if engine.stop_before.take().is_some() {
+        left_cache(thread);
+        engine.cache.drop_range(start, start + 1);
+        return CameBy::Elsewhere;
+    }
     left_cache(thread)
 }
 
@@ -326,20 +347,33 @@ const RESUME_FLAG: u64 = 0x1_0000;
 const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000;
 
 /// The three functions that old programs call at fixed addresses.
-fn vsyscall() {
+fn vsyscall(thread: &mut Thread) {
     let registers = &mut cpu().registers;
     let number = match registers.pc & 0xc00 {
         0 => libc::SYS_gettimeofday,
         0x400 => libc::SYS_time,
         _ => libc::SYS_getcpu,
     };
-    let [first, second] = [registers.general[7], registers.general[6]];
-    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
-    registers.general[0] = unsafe { syscall!(number, first, second, 0) } as u64;
+    let arguments = [registers.general[7], registers.general[6], 0, 0, 0, 0];
+    make_vsyscall(thread, number, arguments);
     if let Some(back) = guest::read_u64(registers.general[4]) {
         registers.pc = back;
         registers.general[4] += 8;
     }
+}
+
+fn make_vsyscall(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
+    let check = record::digest::call(&cpu().registers, number as u64, arguments, &engine().memory);
+    if engine().replayer.is_some() {
+        return replay::system_call(thread, number as u64, arguments, check);
+    }
+    let noted = record::before_call(engine(), number as u64, arguments);
+    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
+    let answer = unsafe { sys::call(number, arguments) };
+    if let Some(noted) = noted {
+        record::called(engine(), noted, number as u64, arguments, answer);
+    }
+    cpu().registers.general[0] = answer as u64;
 }
 
 /// Translated code has come back: find out why.
@@ -390,7 +424,7 @@ fn emulate_one(thread: &mut Thread, pc: u64) {
     let instruction = decode_one(pc);
     let asks = emulate::asks_outside(&instruction);
     if asks && engine().replayer.is_some() {
-        return replay::answer(thread, instruction.next_ip());
+        return replay::answer(instruction.next_ip());
     }
     let before = cpu().registers;
     match emulate::emulate(&instruction, &mut cpu().registers) {

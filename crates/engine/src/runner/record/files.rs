@@ -79,12 +79,34 @@ impl Status {
 
     fn key(&self, part: (u64, u64)) -> FileKey {
         let [a, b, c, d] = self.changed;
-        let words = [self.device, self.inode, self.size, a, b, c, d, part.0, part.1];
-        let hash = words.iter().fold(0x5eed_u64, |hash, word| {
-            (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
-        });
-        FileKey(hash.max(1))
+        // The clock of a file system is coarse: what has changed just now may change again
+        // without a trace, so its contents are nobody else's.
+        let fresh = if self.is_fresh() { shared().outputs.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+        let words = [self.device, self.inode, self.size, a, b, c, d, part.0, part.1, fresh];
+        FileKey(mix(&words))
     }
+
+    fn identity(&self) -> u64 {
+        mix(&[self.device, self.inode])
+    }
+
+    /// Whether it was changed less than a tenth of a second ago.
+    fn is_fresh(&self) -> bool {
+        let mut now = [0u64; 2];
+        // SAFETY: the kernel writes one `timespec`.
+        unsafe { syscall!(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, now.as_mut_ptr()) };
+        let nanoseconds = |seconds: u64, rest: u64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        let age = nanoseconds(now[0], now[1]) - nanoseconds(self.changed[2], self.changed[3]);
+        age < 100_000_000
+    }
+}
+
+/// A number that is not zero.
+fn mix(words: &[u64]) -> u64 {
+    let hash = words.iter().fold(0x5eed_u64, |hash, word| {
+        (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
+    });
+    hash.max(1)
 }
 
 /// A file has been mapped by a call that is already in the log.
@@ -112,7 +134,7 @@ fn view(recorder: &mut Recorder, descriptor: i32, offset: u64, length: u64) -> O
     if recorder.files.claim(key) {
         send(recorder, key, descriptor, status.size, part);
     }
-    Some(FileView { key, size: status.size, offset })
+    Some(FileView { key, identity: status.identity(), size: status.size, offset })
 }
 
 /// A part of a file, by path.

@@ -5,7 +5,7 @@ use crate::runner::cpu::cpu;
 use crate::runner::engine::{decode_one, drop_baton, engine};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{guest, record, report, signal};
+use crate::runner::{guest, record, replay, report, signal};
 use recording::log::Ending;
 
 /// Brings a signal to the guest.
@@ -24,6 +24,7 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
     let action = *engine().actions_of(thread).get(signal);
     if !action.is_handler() {
         if action.handler == signal::DEFAULT && is_deadly(signal) {
+            record::stopped(engine());
             die_of(thread, &info);
         }
         if action.handler == signal::DEFAULT {
@@ -35,6 +36,12 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
     }
     record::signal(engine(), &info);
     enter_handler(thread, &action, &info);
+}
+
+/// Runs the guest's handler for a signal.
+pub fn handle(thread: &mut Thread, info: &SignalInfo) {
+    let action = *engine().actions_of(thread).get(info.number());
+    enter_handler(thread, &action, info);
 }
 
 /// Whether a signal ends a process that does nothing about it.
@@ -115,8 +122,8 @@ pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     if is_fault(signal) || signal == libc::SIGABRT {
         report::crash(info, &cpu().registers, thread, engine());
     }
-    if let Some(replayer) = &engine().replayer {
-        replayer.died(signal);
+    if engine().replayer.is_some() {
+        replay::died(signal);
     }
     if thread.foreign {
         record::leaves_by_signal(engine());

@@ -14,8 +14,9 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     let number = registers.general[0];
     let arguments = [7, 6, 2, 10, 8, 9].map(|register| registers.general[register]);
     if engine().replayer.is_some() {
+        let check = record::digest::call(registers, number, arguments, &engine().memory);
         enter(next);
-        return replay::system_call(thread, number, arguments);
+        return replay::system_call(thread, number, arguments, check);
     }
     let noted = record::before_call(engine(), number, arguments);
     enter(next);
