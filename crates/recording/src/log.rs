@@ -12,6 +12,7 @@
 //! are an exact [`Position`], whatever else is observed meanwhile.
 
 use serde::{Deserialize, Serialize};
+use std::io::Read;
 
 /// Where a thread was, in time and code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,8 +26,9 @@ pub struct Position {
 }
 
 /// Names the contents of a file: a digest of device, inode, size and times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[derive(Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct FileKey(pub u64);
 
 /// One thing that happened to a process.
@@ -43,6 +45,8 @@ pub enum Entry {
     Switch {
         /// Its number.
         thread: i32,
+        /// When.
+        time: u64,
     },
     /// A system call has returned. The payload is what the kernel wrote.
     Call(Call),
@@ -80,6 +84,8 @@ pub enum Entry {
 pub struct Call {
     /// Which.
     pub number: u64,
+    /// When its answer came.
+    pub time: u64,
     /// What the kernel answered.
     pub answer: i64,
     /// Digest of arguments, registers and the top of the stack before the call.
@@ -231,13 +237,30 @@ pub fn read_head(bytes: &[u8]) -> Option<Entry> {
     postcard::from_bytes(bytes).ok()
 }
 
+/// The entries of a log, one after the other, each with its payload; stops where the log is cut.
+pub fn entries(mut log: impl Read) -> impl Iterator<Item = (Entry, Vec<u8>)> {
+    std::iter::from_fn(move || {
+        let mut frame = [0; FRAME];
+        log.read_exact(&mut frame).ok()?;
+        let (head, payload) = lengths(frame)?;
+        let mut part = |length: u32| {
+            let mut bytes = Vec::new();
+            let got = log.by_ref().take(u64::from(length)).read_to_end(&mut bytes).ok()?;
+            (got == length as usize).then_some(bytes)
+        };
+        let (head, payload) = (part(head)?, part(payload)?);
+        Some((read_head(&head)?, payload))
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn heads_are_read_as_written() {
-        let call = Call { number: 1, answer: -4, check: 7, writes: vec![(1, 2)], output: None };
+        let call =
+            Call { number: 1, answer: -4, check: 7, writes: vec![(1, 2)], ..Call::default() };
         for entry in [Entry::Call(call), Entry::Exec, Entry::Image(Box::default())] {
             let mut bytes = vec![9];
             write_head(&entry, 5, &mut bytes);

@@ -4,6 +4,8 @@ mod correlate;
 mod count;
 mod demo;
 mod linearize;
+mod record;
+mod replay;
 mod run;
 
 use crate::exit::Exit;
@@ -20,6 +22,10 @@ pub enum Command {
     Run(run::Run),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
+    /// Record a program: one file from which all of the run can be seen again
+    Record(record::Record),
+    /// Replay a recording, and check that it goes as it went
+    Replay(replay::Replay),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
@@ -35,6 +41,8 @@ impl Command {
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
         }

@@ -7,6 +7,8 @@ use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::record::{self, Recorder};
+use super::replay::{self, Replayer};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
 use super::stream::{record_accesses, record_cut, record_partial};
@@ -16,12 +18,10 @@ use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::record::{self, Recorder};
-use super::replay::{self, Replayer};
 use super::{baton, clock, guest, report};
 use crate::config::Config;
 use crate::report::Message;
-use ::events::record;
+use ::events::record as event;
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -149,7 +149,10 @@ impl Engine {
     /// The translation of the code at `pc`, made now if need be.
     fn translation(&mut self, pc: u64) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
-        if !alone && self.stop_before.is_none() && let Some(id) = self.cache.find(pc) {
+        if !alone
+            && self.stop_before.is_none()
+            && let Some(id) = self.cache.find(pc)
+        {
             return Ok(id);
         }
         let plan = self.config.plan;
@@ -166,14 +169,14 @@ impl Engine {
         }
         if self.cache.is_full() {
             self.cache.flush();
-            self.record(&record::FLUSH.to_le_bytes());
+            self.record(&event::FLUSH.to_le_bytes());
         }
         let (id, shape) = self.cache.add(&superblock, plan);
         if let Some(shape) = shape {
             let mut bytes = vec![0; 8];
             shape.write(&mut bytes);
             let length = bytes.len() as u32 - 8;
-            bytes[0..4].copy_from_slice(&record::DEFINE.to_le_bytes());
+            bytes[0..4].copy_from_slice(&event::DEFINE.to_le_bytes());
             bytes[4..8].copy_from_slice(&length.to_le_bytes());
             self.record(&bytes);
         }
@@ -386,7 +389,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    if engine().config.plan.ticks && clock::is_out() && engine().replayer.is_none() {
+    let out_of_ticks = engine().config.plan.ticks && clock::is_out();
+    if out_of_ticks && engine().replayer.is_none() {
         slice_ended(thread);
     }
     match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
@@ -403,7 +407,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         _ => match engine().cache.exit(exit) {
             ExitKind::Direct(pc) => {
                 cpu().registers.pc = pc;
-                return CameBy::Exit(exit);
+                // The way out when no ticks are left must stay one: it is not linked.
+                return if out_of_ticks { CameBy::Elsewhere } else { CameBy::Exit(exit) };
             }
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),
@@ -474,7 +479,10 @@ fn attend(thread: &mut Thread) {
     while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
-    if std::mem::replace(&mut thread.preempt, false) && baton::wanted() && !record::keeps_running(engine(), thread.tid) {
+    if std::mem::replace(&mut thread.preempt, false)
+        && baton::wanted()
+        && !record::keeps_running(engine(), thread.tid)
+    {
         record::stopped(engine());
         drop_baton(thread);
         // SAFETY: our own thread.

@@ -87,6 +87,10 @@ impl Recorder {
         })
     }
 
+    fn put_call(&mut self, call: Call) {
+        self.put(&Entry::Call(Call { time: clock::now(), ..call }), 0);
+    }
+
     fn put(&mut self, entry: &Entry, payload: u32) {
         self.head.clear();
         write_head(entry, payload, &mut self.head);
@@ -95,16 +99,15 @@ impl Recorder {
 
     fn put_memory(&mut self, address: u64, length: u64) {
         // SAFETY: whoever asks has seen that the guest has this memory; the baton is ours.
-        self.log.append(unsafe {
-            std::slice::from_raw_parts(address as *const u8, length as usize)
-        });
+        self.log
+            .append(unsafe { std::slice::from_raw_parts(address as *const u8, length as usize) });
     }
 
     /// A thread has the baton.
     pub fn switched(&mut self, thread: i32) {
         if self.running != thread {
             self.running = thread;
-            self.put(&Entry::Switch { thread }, 0);
+            self.put(&Entry::Switch { thread, time: clock::now() }, 0);
         }
         if self.log.is_refused() {
             report::send(&Message::Note("the recording ends here".into()));
@@ -123,7 +126,8 @@ impl Recorder {
             }
         }
         let writes = std::mem::take(&mut call.writes);
-        let entry = Entry::Call(Call { writes: writes.clone(), ..call });
+        let time = clock::now();
+        let entry = Entry::Call(Call { writes: writes.clone(), time, ..call });
         self.put(&entry, payload as u32);
         for (address, length) in writes {
             self.put_memory(address, length);
@@ -132,8 +136,9 @@ impl Recorder {
 }
 
 fn open(origin: LogOrigin) -> Log {
-    Log::open(origin)
-        .unwrap_or_else(|error| report::refuse(&format!("no buffers for the log: error {error}"), 0))
+    Log::open(origin).unwrap_or_else(|error| {
+        report::refuse(&format!("no buffers for the log: error {error}"), 0)
+    })
 }
 
 /// Where the running thread is.
@@ -151,13 +156,7 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
 }
 
 /// A system call has returned to the thread that made it.
-pub fn called(
-    engine: &mut Engine,
-    noted: Noted,
-    number: u64,
-    arguments: [u64; 6],
-    answer: i64,
-) {
+pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6], answer: i64) {
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     recorder.ranges.clear();
     let check = noted.check;
@@ -165,21 +164,15 @@ pub fn called(
         recorder.call(memory, Call { number, answer, check, ..Call::default() });
         return;
     }
-    let known = effects::written(
-        number,
-        arguments,
-        answer,
-        &noted.before,
-        &*memory,
-        &mut recorder.ranges,
-    );
+    let known =
+        effects::written(number, arguments, answer, &noted.before, &*memory, &mut recorder.ranges);
     if known != Known::Yes {
-        let why = effects::reason(number, arguments).unwrap_or("it is not known what it writes");
+        let why = effects::reason(number, arguments);
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
     recorder.ranges.extend(numbers_written(number, arguments, answer));
     let output = recorder.outputs.of(number, arguments, answer);
-    recorder.call(memory, Call { number, answer, check, writes: Vec::new(), output });
+    recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
     if number as i64 == libc::SYS_mmap && answer > 0 {
         files::mapped(recorder, arguments);
     }
@@ -208,7 +201,7 @@ fn describe(number: u64) -> String {
 pub fn leaves(engine: &mut Engine, noted: Option<Noted>, number: u64) {
     if let (Some(recorder), Some(noted)) = (&mut engine.recorder, noted) {
         let call = Call { number, check: noted.check, ..Call::default() };
-        recorder.put(&Entry::Call(call), 0);
+        recorder.put_call(call);
     }
 }
 
@@ -217,7 +210,7 @@ pub fn leaves_by_signal(engine: &mut Engine) {
     let check = digest::state(&cpu().registers, &engine.memory);
     if let Some(recorder) = &mut engine.recorder {
         let call = Call { number: libc::SYS_exit_group as u64, check, ..Call::default() };
-        recorder.put(&Entry::Call(call), 0);
+        recorder.put_call(call);
     }
 }
 

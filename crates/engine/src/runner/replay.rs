@@ -29,7 +29,7 @@ use crate::report::{Divergence, Message, Replayed};
 use contexts::Contexts;
 use memory::Files;
 use recording::Recording;
-use recording::log::{Ending, Entry, Position, SignalData};
+use recording::log::{Call, Ending, Entry, Position, SignalData};
 use source::Source;
 
 /// A replay under way.
@@ -79,7 +79,7 @@ fn steer() -> bool {
         let parked = replayer().contexts.is_parked();
         match replayer().source.peek() {
             None => finish(None),
-            Some(Entry::Switch { thread }) if parked => {
+            Some(Entry::Switch { thread, .. }) if parked => {
                 let thread = *thread;
                 replayer().source.take();
                 replayer().contexts.switch(thread);
@@ -94,7 +94,10 @@ fn steer() -> bool {
                 }
                 reached(at);
             }
-            Some(Entry::Switch { .. }) => diverge("another thread ran here, unannounced"),
+            Some(Entry::Switch { time, .. } | Entry::Call(Call { time, .. })) => {
+                run_until(*time);
+                return acted;
+            }
             Some(_) => {
                 clock::arm(NEVER);
                 return acted;
@@ -102,6 +105,15 @@ fn steer() -> bool {
         }
         acted = true;
     }
+}
+
+/// Lets the running thread come to its next system call, which happened before the next tick.
+fn run_until(time: u64) {
+    let now = clock::now();
+    if now > time {
+        diverge("went on, past the time of its next system call");
+    }
+    clock::arm(time - now + 1);
 }
 
 /// Sets the running thread's course to a position. Whether it is there.
@@ -205,4 +217,3 @@ fn end(ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
     }));
     sys::exit_group(0)
 }
-

@@ -81,7 +81,8 @@ impl Status {
         let [a, b, c, d] = self.changed;
         // The clock of a file system is coarse: what has changed just now may change again
         // without a trace, so its contents are nobody else's.
-        let fresh = if self.is_fresh() { shared().outputs.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+        let fresh =
+            if self.is_fresh() { shared().outputs.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
         let words = [self.device, self.inode, self.size, a, b, c, d, part.0, part.1, fresh];
         FileKey(mix(&words))
     }
@@ -95,7 +96,8 @@ impl Status {
         let mut now = [0u64; 2];
         // SAFETY: the kernel writes one `timespec`.
         unsafe { syscall!(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, now.as_mut_ptr()) };
-        let nanoseconds = |seconds: u64, rest: u64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
+        let nanoseconds =
+            |seconds: u64, rest: u64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
         let age = nanoseconds(now[0], now[1]) - nanoseconds(self.changed[2], self.changed[3]);
         age < 100_000_000
     }

@@ -21,7 +21,9 @@ pub fn write(engine: &mut Engine, thread: &Thread) {
         executable: engine.executable.to_string_lossy().into_owned(),
         heap: (engine.memory.heap.start, engine.memory.heap.end),
         stack_room: engine.memory.stack_room,
-        actions: (1..=signal::MAX as i32).map(|signal| engine.actions.get(signal).words()).collect(),
+        actions: (1..=signal::MAX as i32)
+            .map(|signal| engine.actions.get(signal).words())
+            .collect(),
         threads: vec![thread_data(thread)],
         running: thread.tid,
         filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),

@@ -1,8 +1,8 @@
 //! Which calls write to the standard output or error that the tool itself was started with: replay
 //! shows those again.
 
-use crate::runner::sys::syscall;
 use crate::runner::record::files::shared;
+use crate::runner::sys::syscall;
 use recording::log::Output;
 use std::sync::atomic::Ordering;
 

@@ -33,7 +33,7 @@ pub fn start(config: Config, block: Block) -> ! {
     };
     let source = Source::open(&recording, *first);
     let replayer = Replayer {
-        contexts: Contexts::new(Vec::new(), 0),
+        contexts: Contexts::new(Vec::new()),
         files: Files::new(recording.clone()),
         path: path.to_vec(),
         source,
@@ -47,9 +47,9 @@ pub fn start(config: Config, block: Block) -> ! {
         path: Vec::new(),
         auxiliary: Vec::new(),
     };
-    let mut engine = Engine::new(config, Memory::default(), PathBuf::new(), arguments);
-    engine.replayer = Some(Box::new(replayer));
-    engine::install(engine);
+    let mut fresh = Engine::new(config, Memory::default(), PathBuf::new(), arguments);
+    fresh.replayer = Some(Box::new(replayer));
+    engine::install(fresh);
     signal::be_deaf();
     let running = build(block);
     engine().actions.take_over();
@@ -135,16 +135,12 @@ fn take_up(image: &Image, block: Block) {
         let call = data.call.map(|(number, arguments, check)| InCall { number, arguments, check });
         (thread(data, block), data.bases[1], call)
     });
-    super::replayer().contexts = Contexts::new(threads.collect(), i32::MIN);
+    super::replayer().contexts = Contexts::new(threads.collect());
 }
 
 fn thread(data: &ThreadData, block: Block) -> Box<Thread> {
-    let registers = Registers {
-        general: data.general,
-        flags: data.flags,
-        fs: data.bases[0],
-        pc: data.pc,
-    };
+    let registers =
+        Registers { general: data.general, flags: data.flags, fs: data.bases[0], pc: data.pc };
     let mut thread = Thread::new(block, registers);
     thread.tid = data.number;
     let length = data.vector.len().min(thread.vector.0.len());

@@ -6,8 +6,8 @@ use super::source::Source;
 use super::{diverge, finish, memory, replayer};
 use crate::runner::cpu::{NOT_STARTED, cpu};
 use crate::runner::engine::engine;
-use crate::runner::syscall::{self, Outcome, make, process, seccomp, signals};
 use crate::runner::sys;
+use crate::runner::syscall::{self, Outcome, make, process, seccomp, signals};
 use crate::runner::thread::Thread;
 use recording::log::{Call, Ending, Entry, FileView, Output};
 
@@ -195,7 +195,9 @@ fn advise(a: [u64; 6]) {
     let [start, length, advice, ..] = a;
     if matches!(advice as i32, libc::MADV_DONTNEED | libc::MADV_REMOVE) {
         // SAFETY: the guest's own memory, which it wants emptied.
-        unsafe { sys::call(libc::SYS_madvise, [start, length, libc::MADV_DONTNEED as u64, 0, 0, 0]) };
+        unsafe {
+            sys::call(libc::SYS_madvise, [start, length, libc::MADV_DONTNEED as u64, 0, 0, 0])
+        };
     }
 }
 
@@ -227,7 +229,8 @@ fn write_payload(call: &Call) {
         }
         engine().unguard(*address, address + length);
         // SAFETY: mapped, as just seen, and the kernel could write to it then.
-        let bytes = unsafe { std::slice::from_raw_parts_mut(*address as *mut u8, *length as usize) };
+        let bytes =
+            unsafe { std::slice::from_raw_parts_mut(*address as *mut u8, *length as usize) };
         replayer().source.payload(bytes);
     }
 }

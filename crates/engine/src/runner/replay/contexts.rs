@@ -39,17 +39,14 @@ pub struct Contexts {
 }
 
 impl Contexts {
-    /// With the threads of an image.
-    pub fn new(threads: Vec<(Box<Thread>, u64, Option<InCall>)>, running: i32) -> Self {
-        let all: Vec<Context> = threads
-            .into_iter()
-            .map(|(thread, gs, call)| {
-                let stopped = if thread.tid == running { State::Runs } else { State::Stopped };
-                Context { thread, gs, state: call.map_or(stopped, State::InCall) }
-            })
-            .collect();
-        let current = all.iter().position(|context| context.thread.tid == running).unwrap_or(0);
-        Self { all, current }
+    /// With the threads of an image, none of which runs yet.
+    pub fn new(threads: Vec<(Box<Thread>, u64, Option<InCall>)>) -> Self {
+        let context = |(thread, gs, call): (_, _, Option<InCall>)| Context {
+            thread,
+            gs,
+            state: call.map_or(State::Stopped, State::InCall),
+        };
+        Self { all: threads.into_iter().map(context).collect(), current: usize::MAX }
     }
 
     /// The thread that runs.

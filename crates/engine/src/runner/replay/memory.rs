@@ -109,7 +109,9 @@ pub fn mmap(arguments: [u64; 6], answer: u64, view: Option<FileView>) {
         protection: protection as i32 & 7,
         shared: flags as i32 & libc::MAP_SHARED != 0,
         offset,
-        identity: view.filter(|_| flags as i32 & libc::MAP_SHARED != 0).map(|view| (0, view.identity)),
+        identity: view
+            .filter(|_| flags as i32 & libc::MAP_SHARED != 0)
+            .map(|view| (0, view.identity)),
         file: view.map(|view| format!("file {:x}", view.identity).into()),
     };
     map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);

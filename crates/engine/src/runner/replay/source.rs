@@ -68,7 +68,9 @@ impl Source {
                 let name = base::system_call::name(call.number).unwrap_or("an unknown call");
                 format!("{name}, answered {}", call.answer)
             }
-            Some(Entry::Switch { thread }) => format!("a switch to thread {thread}"),
+            Some(Entry::Switch { thread, time }) => {
+                format!("a switch to thread {thread} at tick {time}")
+            }
             Some(Entry::Stop(at)) => format!("a stop at {:#x}, tick {}", at.pc, at.time),
             Some(Entry::Signal { at, info }) => {
                 let number = info.raw.first().copied().unwrap_or_default();

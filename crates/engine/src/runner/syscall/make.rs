@@ -13,6 +13,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     let registers = &mut cpu().registers;
     let number = registers.general[0];
     let arguments = [7, 6, 2, 10, 8, 9].map(|register| registers.general[register]);
+    registers.pc = next;
     if engine().replayer.is_some() {
         let check = record::digest::call(registers, number, arguments, &engine().memory);
         enter(next);
@@ -53,7 +54,6 @@ pub fn system_call(thread: &mut Thread, next: u64) {
 /// What the instruction itself changes.
 fn enter(next: u64) {
     let registers = &mut cpu().registers;
-    registers.pc = next;
     registers.general[1] = next;
     registers.general[11] = registers.flags;
 }
