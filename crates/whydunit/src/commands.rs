@@ -3,6 +3,7 @@
 mod correlate;
 mod count;
 mod demo;
+mod info;
 mod linearize;
 mod run;
 
@@ -20,6 +21,8 @@ pub enum Command {
     Run(run::Run),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
+    /// Tell what is in a recording
+    Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
@@ -34,6 +37,7 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
