@@ -3,6 +3,7 @@
 mod correlate;
 mod count;
 mod demo;
+mod info;
 mod linearize;
 mod record;
 mod replay;
@@ -26,6 +27,8 @@ pub enum Command {
     Record(record::Record),
     /// Replay a recording, and check that it goes as it went
     Replay(replay::Replay),
+    /// Tell what is in a recording
+    Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
@@ -40,6 +43,7 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Record(command) => command.run(),
             Self::Replay(command) => command.run(),
