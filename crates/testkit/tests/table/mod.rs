@@ -1,0 +1,68 @@
+//! The engine's table of what system calls write, in the form that the oracle asks for.
+
+use base::system_call;
+use engine::effects::{self, Before, Entry, Known, Peek};
+use std::collections::BTreeMap;
+use testkit::syscallwrites::{Call, Memory, Table, Tally};
+
+/// `engine::effects`.
+pub struct Effects;
+
+struct Seen<'a, 'b>(&'a Memory<'b>);
+
+impl Peek for Seen<'_, '_> {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        self.0.read(address, out)
+    }
+}
+
+impl Table for Effects {
+    type Before = Before;
+
+    fn before(&self, call: &Call, memory: &Memory) -> Before {
+        effects::before(call.number, call.arguments, &Seen(memory))
+    }
+
+    fn written(
+        &self,
+        call: &Call,
+        answer: i64,
+        before: &Before,
+        memory: &Memory,
+    ) -> Option<Vec<(u64, u64)>> {
+        let mut out = Vec::new();
+        let memory = Seen(memory);
+        let known =
+            effects::written(call.number, call.arguments, answer, before, &memory, &mut out);
+        let ranges = out.iter().map(|range| (range.address, range.length)).collect();
+        (known == Known::Yes).then_some(ranges)
+    }
+
+    fn row(&self, call: &Call) -> Option<String> {
+        effects::entry(call.number, call.arguments).map(name)
+    }
+}
+
+/// A row's name: the call's, with the request where there is one.
+pub fn name(entry: Entry) -> String {
+    let call = system_call::name(entry.number).unwrap_or("?");
+    match entry.choice {
+        Some(choice) => format!("{call} {choice:#x}"),
+        None => call.to_owned(),
+    }
+}
+
+/// The rows that write, by whether they were seen to succeed, to fail only, or not at all.
+pub fn coverage(tally: &Tally) -> BTreeMap<&'static str, Vec<String>> {
+    let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for entry in effects::entries().into_iter().filter(|entry| entry.writes) {
+        let name = name(entry);
+        let kind = match tally.rows.get(&name) {
+            Some(row) if row.succeeded > 0 => "succeeded",
+            Some(_) => "only failed",
+            None => "not seen",
+        };
+        rows.entry(kind).or_default().push(name);
+    }
+    rows
+}
