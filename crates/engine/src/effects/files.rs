@@ -49,7 +49,6 @@ pub const ROWS: &[(u64, Row)] = &[
     (n::file_getattr, Row::Writes(&[Whole(2, 3)])),
     (n::cachestat, Row::Writes(&[Fixed(2, 40)])),
     (n::name_to_handle_at, Row::after(handle)),
-    (n::lookup_dcookie, Row::Writes(&[Answer(1, 2)])),
     (n::statmount, Row::after(mount)),
     (n::listmount, Row::Writes(&[Items(1, 8, 2)])),
     (n::sysfs, Row::choice(0, SYSFS)),

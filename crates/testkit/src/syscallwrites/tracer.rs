@@ -242,12 +242,12 @@ impl<T: Table> Tracer<'_, T> {
         let failed = (-4095..0).contains(&answer);
         let claims = self.table.written(&call, answer, &before, &Memory(process));
         let Some(claims) = claims else {
-            let name = row.unwrap_or_else(|| show(&call));
+            let name = row.unwrap_or_else(|| name(&call));
             *self.tally.unknown.entry(name).or_default() += 1;
             return;
         };
         let Some(snapshot) = snapshot else { return };
-        if !failed && replaces_memory(&call) {
+        if !failed && replaces_memory(&call, &Memory(process)) {
             return;
         }
         let Ok(mut later) = Snapshot::plan(process) else { return };
@@ -302,6 +302,16 @@ fn show(call: &Call) -> String {
     system_call::show(call.number, call.arguments, &mut |_, _| None)
 }
 
+/// A call that has no row; of those that multiplex, with the request.
+fn name(call: &Call) -> String {
+    let name = system_call::name(call.number).unwrap_or("an unknown call");
+    match call.number {
+        n::ioctl | n::fcntl => format!("{name} {:#x}", call.arguments[1] as u32),
+        n::prctl | n::arch_prctl | n::keyctl => format!("{name} {:#x}", call.arguments[0] as u32),
+        _ => name.to_owned(),
+    }
+}
+
 /// Whether a child goes on in the caller's memory beside it.
 fn shares_memory(call: &Call, event: i32) -> bool {
     match call.number {
@@ -324,12 +334,20 @@ fn is_threaded(pid: Pid) -> bool {
 
 /// Whether memory after a call has nothing to do with memory before: it was replaced, or a child has
 /// run in it while the caller waited.
-fn replaces_memory(call: &Call) -> bool {
-    match call.number {
-        n::execve | n::execveat | n::vfork | n::clone3 => true,
-        n::clone => call.arguments[0] as i32 & libc::CLONE_VM != 0,
-        _ => false,
-    }
+fn replaces_memory(call: &Call, memory: &Memory) -> bool {
+    let flags = match call.number {
+        n::execve | n::execveat | n::vfork => return true,
+        n::clone => call.arguments[0],
+        n::clone3 => {
+            let mut flags = [0; 8];
+            if !memory.read(call.arguments[0], &mut flags) {
+                return true;
+            }
+            u64::from_le_bytes(flags)
+        }
+        _ => return false,
+    };
+    flags & u64::from(libc::CLONE_VM.cast_unsigned()) != 0
 }
 
 /// Where a call has put other pages.
