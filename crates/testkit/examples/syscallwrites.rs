@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
+use table::Coverage;
 use testkit::syscallwrites::{Tally, trace};
 
 /// Holds the table of what system calls write against a program.
@@ -58,29 +59,31 @@ fn load(path: &Path) -> anyhow::Result<Tally> {
 }
 
 fn summary(seen: &Tally) {
-    println!(
+    eprintln!(
         "{} calls, {} compared, {} with threads, {} sampled out, {} wrong",
         seen.calls, seen.compared, seen.threaded, seen.sampled_out, seen.failure_count
     );
     for (name, count) in &seen.unknown {
-        println!("  not in the table: {name} ({count})");
+        eprintln!("  not in the table: {name} ({count})");
     }
     for failure in &seen.failures {
-        println!("  {failure}");
+        eprintln!("  {failure}");
     }
 }
 
 fn rows(seen: &Tally) {
-    let rows = table::coverage(seen);
-    let all: usize = rows.values().map(Vec::len).sum();
-    println!("rows that write: {all}");
-    for (kind, names) in &rows {
-        println!("{kind}: {} ({:.1} %)", names.len(), 100.0 * names.len() as f64 / all as f64);
-        if *kind != "exercised" {
-            println!("  {}", names.join(", "));
-        }
+    let coverage = Coverage::of(seen);
+    let percent = |names: &[String]| 100.0 * names.len() as f64 / coverage.rows() as f64;
+    println!("rows that write: {}", coverage.rows());
+    println!("exercised: {} ({:.1} %)", coverage.exercised.len(), percent(&coverage.exercised));
+    let others = [("refused by this machine", &coverage.refused), ("not called", &coverage.unseen)];
+    for (kind, names) in others {
+        println!("{kind}: {} ({:.1} %): {}", names.len(), percent(names), names.join(", "));
     }
     let claimed: u64 = seen.rows.values().map(|row| row.claimed).sum();
     let changed: u64 = seen.rows.values().map(|row| row.changed).sum();
-    println!("bytes listed {claimed}, bytes changed {changed}");
+    println!(
+        "calls {}, compared {}, wrong {}; bytes listed {claimed}, changed {changed}",
+        seen.calls, seen.compared, seen.failure_count
+    );
 }

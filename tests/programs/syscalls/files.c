@@ -1,5 +1,5 @@
 // build: -O1 -Wall -Wno-unused-result
-// Files, folders, pipes and their attributes.
+// Files, folders, pipes and their attributes; in the folder that the argument names, or else /tmp.
 #include "call.h"
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-static char name[] = "/tmp/whydunit-syscalls-XXXXXX";
+static char name[300], other_name[300];
 
 static void reading(int fd) {
     call(SYS_read, fd, room(100), 40);
@@ -183,10 +183,11 @@ static void requests(int fd, int other) {
     call(SYS_ioctl, fd, 0xc0046686, digest);
 }
 
-int main(void) {
-    int fd = mkstemp(name);
-    char other_name[] = "/tmp/whydunit-syscalls-XXXXXX";
-    int other = mkstemp(other_name);
+int main(int count, char **words) {
+    const char *folder = count > 1 ? words[1] : "/tmp";
+    snprintf(name, sizeof name, "%s/whydunit-syscalls-XXXXXX", folder);
+    snprintf(other_name, sizeof other_name, "%s/whydunit-syscalls-XXXXXX", folder);
+    int fd = mkstemp(name), other = mkstemp(other_name);
     for (int i = 0; i < 200; i++) write(fd, "what was it that wrote here?\n", 29);
     lseek(fd, 0, SEEK_SET);
     reading(fd);

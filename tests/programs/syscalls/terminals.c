@@ -63,6 +63,9 @@ static void pseudo(void) {
     int slave = open(name, O_RDWR);
     line(slave);
     line(master);
+    // Not on a real line, which it would change.
+    call(SYS_ioctl, slave, TIOCSRS485, room(32));
+    call(SYS_ioctl, slave, 0xc0285443 /* TIOCSISO7816 */, room(40));
     write(master, "typed\n", 6);
     call(SYS_read, slave, room(40), 40);
     call(SYS_read, master, room(40), 40);

@@ -1,13 +1,13 @@
 //! What was seen: rows exercised, bytes claimed and changed, and every claim that did not hold.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Failures beyond this many are only counted.
 const KEPT: usize = 200;
 
 /// What was seen of one row.
-#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
 pub struct RowTally {
     /// Calls compared that succeeded.
     pub succeeded: u64,
@@ -17,6 +17,8 @@ pub struct RowTally {
     pub claimed: u64,
     /// Bytes that changed.
     pub changed: u64,
+    /// The errors that calls failed with.
+    pub errors: BTreeSet<i32>,
 }
 
 /// What was seen over one program or many.
@@ -57,6 +59,7 @@ impl Tally {
             mine.failed += row.failed;
             mine.claimed += row.claimed;
             mine.changed += row.changed;
+            mine.errors.extend(row.errors);
         }
         for (name, count) in other.unknown {
             *self.unknown.entry(name).or_default() += count;

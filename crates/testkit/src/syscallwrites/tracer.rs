@@ -1,4 +1,6 @@
 //! The loop: stop every process of a program's tree at its system calls and compare.
+//!
+//! Not followed: programs that are sent real-time signals, as no safe interface tells of them.
 
 use super::snapshot::Snapshot;
 use super::{Call, Table, Tally};
@@ -275,6 +277,7 @@ impl<T: Table> Tracer<'_, T> {
         tally.changed += changes.iter().map(|change| change.end - change.start).sum::<u64>();
         if failed {
             tally.failed += 1;
+            tally.errors.insert(-answer as i32);
         } else {
             tally.succeeded += 1;
         }

@@ -2,7 +2,7 @@
 
 use base::system_call;
 use engine::effects::{self, Before, Entry, Known, Peek};
-use std::collections::BTreeMap;
+use nix::errno::Errno;
 use testkit::syscallwrites::{Call, Memory, Table, Tally};
 
 /// `engine::effects`.
@@ -52,18 +52,41 @@ pub fn name(entry: Entry) -> String {
     }
 }
 
-/// The rows that write, by whether they were exercised, seen only to fail without writing, or not seen.
-pub fn coverage(tally: &Tally) -> BTreeMap<&'static str, Vec<String>> {
-    let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
-    for entry in effects::entries().into_iter().filter(|entry| entry.writes) {
-        let name = name(entry);
-        let kind = match tally.rows.get(&name) {
-            // Some write only when they fail.
-            Some(row) if row.succeeded > 0 || row.changed > 0 => "exercised",
-            Some(_) => "only failed",
-            None => "not seen",
-        };
-        rows.entry(kind).or_default().push(name);
+/// Which of the rows that write have been exercised.
+#[derive(Default)]
+pub struct Coverage {
+    /// Seen to succeed, or to fail and write.
+    pub exercised: Vec<String>,
+    /// Seen to fail only, with these errors.
+    pub refused: Vec<String>,
+    /// Not seen.
+    pub unseen: Vec<String>,
+}
+
+impl Coverage {
+    /// Of what a tally has seen.
+    pub fn of(tally: &Tally) -> Self {
+        let mut coverage = Self::default();
+        for entry in effects::entries().into_iter().filter(|entry| entry.writes) {
+            let name = name(entry);
+            match tally.rows.get(&name) {
+                Some(row) if row.succeeded > 0 || row.changed > 0 => coverage.exercised.push(name),
+                Some(row) => {
+                    let errors: Vec<String> = row
+                        .errors
+                        .iter()
+                        .map(|error| format!("{:?}", Errno::from_raw(*error)))
+                        .collect();
+                    coverage.refused.push(format!("{name} ({})", errors.join(" ")));
+                }
+                None => coverage.unseen.push(name),
+            }
+        }
+        coverage
     }
-    rows
+
+    /// How many rows there are.
+    pub fn rows(&self) -> usize {
+        self.exercised.len() + self.refused.len() + self.unseen.len()
+    }
 }
