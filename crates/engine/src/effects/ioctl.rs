@@ -142,18 +142,18 @@ const REQUESTS: &[(u64, Row)] = &sorted([
     (0x891c, NOTHING),                                    // SIOCSIFNETMASK
     (0x891d, INTERFACE),                                  // SIOCGIFMETRIC
     (0x891e, NOTHING),                                    // SIOCSIFMETRIC
-    (0x891f, INTERFACE),                                  // SIOCGIFMEM
+    (0x891f, NOTHING),                                    // SIOCGIFMEM, which no kernel answers
     (0x8921, INTERFACE),                                  // SIOCGIFMTU
     (0x8922, NOTHING),                                    // SIOCSIFMTU
     (0x8923, NOTHING),                                    // SIOCSIFNAME
     (0x8924, NOTHING),                                    // SIOCSIFHWADDR
     (0x8927, INTERFACE),                                  // SIOCGIFHWADDR
-    (0x8929, INTERFACE),                                  // SIOCGIFSLAVE
+    (0x8929, NOTHING),                                    // SIOCGIFSLAVE, which no kernel answers
     (0x8931, NOTHING),                                    // SIOCADDMULTI
     (0x8932, NOTHING),                                    // SIOCDELMULTI
     (0x8933, INTERFACE),                                  // SIOCGIFINDEX
     (0x8934, NOTHING),                                    // SIOCSIFPFLAGS
-    (0x8935, INTERFACE),                                  // SIOCGIFPFLAGS
+    (0x8935, NOTHING),                                    // SIOCGIFPFLAGS, which no kernel answers
     (0x8942, INTERFACE),                                  // SIOCGIFTXQLEN
     (0x8943, NOTHING),                                    // SIOCSIFTXQLEN
     (0x8947, INTERFACE),                                  // SIOCGMIIPHY
