@@ -104,7 +104,7 @@ impl Macros {
         let parameters = define.parameters.iter().flatten();
         let parameters: Vec<_> = parameters.map(|one| names.intern(one)).collect();
         let source = format!("void m(){{{body};}}");
-        let source = prepare(source.as_bytes(), Language::C, &self.rewrites).text;
+        let source = prepare(source.as_bytes(), Language::C, &self.rewrites);
         let source = String::from_utf8_lossy(&source).into_owned();
         if let Some(returns) = returns(&source, &parameters, names) {
             self.returns.entry(name).or_insert(returns);
@@ -262,12 +262,13 @@ fn expression_type(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prepare::prepare_with_notes;
 
     fn learned(lines: &[&str]) -> (Macros, Names) {
         let names = Names::default();
         let text = lines.join("\n");
-        let out = crate::prepare::prepare(text.as_bytes(), Language::C, &Rewrites::default());
-        let kept: Vec<_> = out.defines.into_iter().filter(is_interesting).collect();
+        let (_, notes) = prepare_with_notes(text.as_bytes(), Language::C, &Rewrites::default());
+        let kept: Vec<_> = notes.defines.into_iter().filter(is_interesting).collect();
         (learn(&[kept], &Rewrites::default(), &names), names)
     }
 
