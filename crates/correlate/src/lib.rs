@@ -3,7 +3,7 @@
 //! The tree need not build. [`analyse`] runs the whole chain:
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
 //! the types, `collect` and `expression` note every access (`tree` drives these passes), `graph`
-//! links callers to callees, `mine` and `rules` find the correlations, `violations` the functions
+//! links callers to callees, `mine`, `rules` and `judge` find the correlations, `violations` the functions
 //! that break one. `report` turns those into findings, `database` keeps correlations on disk for
 //! later analyses, `suppress` holds what the user has accepted.
 //!
@@ -17,10 +17,12 @@ mod declare;
 pub mod explain;
 mod expression;
 pub mod graph;
+mod judge;
 pub mod library;
 mod macros;
 pub mod mine;
 pub mod names;
+pub mod occurrences;
 mod parse;
 mod prepare;
 pub mod report;
@@ -34,7 +36,8 @@ pub mod violations;
 
 use graph::Graph;
 use library::Library;
-use rules::{Occurrences, Options, Rule};
+use occurrences::Occurrences;
+use rules::{Options, Rule};
 use std::fmt;
 use std::path::PathBuf;
 use tree::{Progress, Tree};
