@@ -51,8 +51,8 @@ pub struct Macros {
     pub parameters: FxHashMap<Name, (TypeName, Name)>,
     /// Types of macro calls.
     pub returns: FxHashMap<Name, Returns>,
-    /// Bodies to analyse.
-    pub bodies: Vec<MacroBody>,
+    /// Bodies to analyse, in file order.
+    bodies: Vec<MacroBody>,
 }
 
 /// Whether a definition could matter at all; the millions of plain constants do not.
@@ -95,6 +95,13 @@ pub fn learn(defines: &[Vec<Define>], builtin: &Rewrites, names: &Names) -> Macr
 }
 
 impl Macros {
+    /// The bodies that a file defines.
+    pub fn bodies_of(&self, file: usize) -> &[MacroBody] {
+        let start = self.bodies.partition_point(|it| it.file < file);
+        let length = self.bodies[start..].partition_point(|it| it.file == file);
+        &self.bodies[start..start + length]
+    }
+
     fn add(&mut self, define: &Define, file: usize, names: &Names) {
         let name = names.intern(&define.name);
         let body = define.body.as_str();

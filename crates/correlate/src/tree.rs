@@ -20,7 +20,6 @@ use crate::prepare::{
 use crate::sources::{self, Language, Skipped, SourceFile, Sources};
 use crate::types::{FileFacts, FileId, Types, View};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 
 /// A tree with every access of every function.
@@ -29,6 +28,8 @@ pub struct Tree {
     pub names: Names,
     /// All types.
     pub types: Types,
+    /// All macros.
+    macros: Macros,
     /// All functions, in file order.
     pub functions: Vec<Function>,
     /// Paths as shown, by file number.
@@ -45,6 +46,26 @@ pub struct Tree {
     pub lines: u64,
     /// Files read.
     pub files: usize,
+}
+
+impl Tree {
+    /// Reads one file again as if it had this text, and returns its functions: what a change would
+    /// make of them. Declarations and macros stay those that the tree was read with.
+    pub fn reread(&self, file: FileId, text: &[u8], library: &Library) -> Vec<Function> {
+        let language = sources::language(&self.locations[file as usize], text);
+        let mut text = prepare(text, language, &self.macros.rewrites);
+        shrink(&mut text, Wanted::Functions);
+        let collector =
+            Collector { names: &self.names, types: &self.types, macros: &self.macros, library };
+        collector.functions(file, Some((text, language))).0
+    }
+
+    /// Puts other functions in the place of those of a file; returns the former ones.
+    pub fn replace(&mut self, file: FileId, functions: Vec<Function>) -> Vec<Function> {
+        let start = self.functions.partition_point(|it| it.file < file);
+        let end = self.functions.partition_point(|it| it.file <= file);
+        self.functions.splice(start..end, functions).collect()
+    }
 }
 
 /// Where the work is, for a progress bar.
@@ -105,12 +126,14 @@ pub fn read(sources: Sources, library: &Library, most_bytes: u64, progress: &dyn
     let types = Types::new(facts, declarations);
 
     progress.begin(Stage::Accesses, files.len());
-    let (functions, resolution) = reader.accesses(&names, &types, &macros, library, progress);
+    let collector = Collector { names: &names, types: &types, macros: &macros, library };
+    let (functions, resolution) = reader.accesses(&collector, progress);
     skipped.sort_by(|left, right| left.path.cmp(&right.path));
     let locations: Vec<_> = files.into_iter().map(|file| file.path).collect();
     Tree {
         names,
         types,
+        macros,
         functions,
         paths,
         files: locations.len(),
@@ -228,41 +251,15 @@ impl Reader<'_> {
 
     fn accesses(
         &self,
-        names: &Names,
-        types: &Types,
-        macros: &Macros,
-        library: &Library,
+        collector: &Collector,
         progress: &dyn Progress,
     ) -> (Vec<Function>, Resolution) {
-        let mut bodies: FxHashMap<usize, Vec<&MacroBody>> = FxHashMap::default();
-        for body in &macros.bodies {
-            bodies.entry(body.file).or_default().push(body);
-        }
         let collect = |(index, file): (usize, &SourceFile)| {
             progress.step();
             if file.declarations_only {
-                return (Vec::new(), Resolution::default());
+                return Default::default();
             }
-            let view = View::new(types, macros, index as FileId);
-            let mut functions = Vec::new();
-            let mut resolution = Resolution::default();
-            let mut walk = |text: &[u8], language, body: Option<&MacroBody>| {
-                let Some(tree) = parse(text, language) else { return };
-                let mut walker = Walker::new(text, names, &view, library, index as FileId);
-                match body {
-                    Some(body) => walker.macro_body(body, tree.root_node()),
-                    None => walker.scope(tree.root_node()),
-                }
-                resolution.add(walker.resolution);
-                functions.append(&mut walker.functions);
-            };
-            for body in bodies.get(&index).into_iter().flatten() {
-                walk(body.source.as_bytes(), Language::C, Some(body));
-            }
-            if let Some((text, language)) = self.text(index, Wanted::Functions) {
-                walk(&text, language, None);
-            }
-            (functions, resolution)
+            collector.functions(index as FileId, self.text(index, Wanted::Functions))
         };
         let parts: Vec<_> = self.files.par_iter().enumerate().map(collect).collect();
         let mut total = Resolution::default();
@@ -272,5 +269,43 @@ impl Reader<'_> {
             all.extend(functions);
         }
         (all, total)
+    }
+}
+
+/// The third pass over any file, given all that the others have learned.
+struct Collector<'a> {
+    names: &'a Names,
+    types: &'a Types,
+    macros: &'a Macros,
+    library: &'a Library,
+}
+
+impl Collector<'_> {
+    /// The macro bodies and functions of a file.
+    fn functions(
+        &self,
+        file: FileId,
+        text: Option<(Vec<u8>, Language)>,
+    ) -> (Vec<Function>, Resolution) {
+        let view = View::new(self.types, self.macros, file);
+        let mut functions = Vec::new();
+        let mut resolution = Resolution::default();
+        let mut walk = |text: &[u8], language, body: Option<&MacroBody>| {
+            let Some(tree) = parse(text, language) else { return };
+            let mut walker = Walker::new(text, self.names, &view, self.library, file);
+            match body {
+                Some(body) => walker.macro_body(body, tree.root_node()),
+                None => walker.scope(tree.root_node()),
+            }
+            resolution.add(walker.resolution);
+            functions.append(&mut walker.functions);
+        };
+        for body in self.macros.bodies_of(file as usize) {
+            walk(body.source.as_bytes(), Language::C, Some(body));
+        }
+        if let Some((text, language)) = text {
+            walk(&text, language, None);
+        }
+        (functions, resolution)
     }
 }
