@@ -340,7 +340,7 @@ mod tests {
         let fields = if accesses.is_empty() { 0 } else { REPEAT_FIELDS as u16 };
         let shape = Shape {
             first_exit: FIRST_EXIT,
-            instructions: vec![Instruction { pc: 0x1000, length: 2, kind: 0 }],
+            instructions: vec![Instruction { pc: 0x1000, length: 2, ..Instruction::default() }],
             accesses,
             exits: vec![Exit { executed: 1, fields, taken: false }],
             fields_before: vec![0],

@@ -64,6 +64,18 @@ pub struct Instruction {
     pub length: u8,
     /// One of the `KIND_*` constants.
     pub kind: u8,
+    /// Its bytes as they were when it was translated; only `length` of them count.
+    pub bytes: [u8; MAX_LENGTH],
+}
+
+/// No instruction is longer.
+pub const MAX_LENGTH: usize = 15;
+
+impl Instruction {
+    /// The bytes of the instruction.
+    pub fn code(&self) -> &[u8] {
+        &self.bytes[..(self.length as usize).min(MAX_LENGTH)]
+    }
 }
 
 /// Nothing special.
@@ -123,6 +135,7 @@ impl Shape {
             out.extend(instruction.pc.to_le_bytes());
             out.extend([instruction.length, instruction.kind]);
             out.extend(fields.to_le_bytes());
+            out.extend(instruction.code());
         }
         for access in &self.accesses {
             write_access(access, out);
@@ -139,9 +152,11 @@ impl Shape {
         let mut shape = Self { first_exit: cursor.u32()?, ..Self::default() };
         let (instructions, accesses, exits) = (cursor.u16()?, cursor.u16()?, cursor.u16()?);
         for _ in 0..instructions {
-            let pc = cursor.u64()?;
-            shape.instructions.push(Instruction { pc, length: cursor.u8()?, kind: cursor.u8()? });
+            let (pc, length, kind) = (cursor.u64()?, cursor.u8()?, cursor.u8()?);
             shape.fields_before.push(cursor.u16()?);
+            let mut bytes = [0; MAX_LENGTH];
+            bytes.get_mut(..length as usize)?.copy_from_slice(cursor.take(length as usize)?);
+            shape.instructions.push(Instruction { pc, length, kind, bytes });
         }
         for _ in 0..accesses {
             let access = read_access(cursor)?;

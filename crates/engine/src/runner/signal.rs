@@ -6,6 +6,7 @@
 //! guest has a handler the kernel calls ours ([`handler`]), which notes the signal in the thread's
 //! inbox and blocks all further ones until the dispatcher has delivered it ([`frame`]).
 
+pub mod deliver;
 pub mod frame;
 pub mod handler;
 

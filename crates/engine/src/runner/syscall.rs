@@ -8,6 +8,7 @@
 //! * [`files`]: what would show the runner instead of the guest.
 
 pub mod files;
+pub mod make;
 mod memory;
 mod process;
 pub mod seccomp;

@@ -6,10 +6,10 @@
 
 use super::Outcome;
 use crate::runner::cpu::cpu;
-use crate::runner::engine::{self, Engine};
+use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
-use crate::runner::signal::SignalInfo;
 use crate::runner::signal::frame::GuestMemory;
+use crate::runner::signal::{SignalInfo, deliver};
 use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
 use serde::{Deserialize, Serialize};
@@ -278,14 +278,14 @@ pub fn ask(engine: &Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Op
         (ERRNO, error) => Some(Outcome::Answer(-i64::from(error.min(4095)))),
         (TRAP, reason) => {
             let info = trap(next, number as u32, reason);
-            engine::fault(thread, info);
+            deliver::fault(thread, info);
             Some(Outcome::Resumed)
         }
         (KILL_PROCESS, STRICT) => {
-            engine::die_of(thread, &SignalInfo::fault(libc::SIGKILL, 0, 0, (0, 0)))
+            deliver::die_of(thread, &SignalInfo::fault(libc::SIGKILL, 0, 0, (0, 0)))
         }
         (KILL_PROCESS | KILL_THREAD, reason) => {
-            engine::die_of(thread, &trap(next, number as u32, reason))
+            deliver::die_of(thread, &trap(next, number as u32, reason))
         }
         _ => Some(Outcome::error(libc::ENOSYS)), // a tracer or listener that does not exist
     }

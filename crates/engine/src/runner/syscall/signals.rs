@@ -99,7 +99,7 @@ pub fn wait(thread: &mut Thread, a: [u64; 6], pass: Outcome) -> Outcome {
 pub fn give_back(thread: &mut Thread) -> Outcome {
     if frame::pop(&mut cpu().registers, thread, &Checked).is_err() {
         let info = signal::SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (0, 0));
-        crate::runner::engine::fault(thread, info);
+        crate::runner::signal::deliver::fault(thread, info);
         return Outcome::Resumed;
     }
     thread.mask_changed();

@@ -80,6 +80,7 @@ impl Observer {
             pc: guest.pc(),
             length: guest.instruction.len() as u8,
             kind: kind(guest),
+            bytes: guest.bytes,
         });
         self.shape.fields_before.push(self.fields);
         if !self.memory {

@@ -1,0 +1,67 @@
+//! Code that may change: pages that code was translated from are write-protected until written to.
+
+use super::engine::Engine;
+use super::sys::syscall;
+use super::translate::superblock;
+
+impl Engine {
+    /// Code on a writable page may change: the page is made read-only until it is written to.
+    pub fn guard_code(&mut self, superblock: &superblock::Superblock) {
+        for guest in &superblock.guests {
+            for address in [guest.pc(), guest.instruction.next_ip() - 1] {
+                let page = address & !0xfff;
+                let writable = self
+                    .memory
+                    .find(page)
+                    .is_some_and(|(_, mapping)| mapping.protection & libc::PROT_WRITE != 0);
+                if writable {
+                    self.guard(page, page);
+                }
+                if !self.cache.has_page(page) {
+                    for alias in self.memory.writable_aliases(page) {
+                        self.guard(alias, page);
+                    }
+                }
+            }
+        }
+    }
+
+    fn guard(&mut self, page: u64, code: u64) {
+        if self.guarded.insert(page, code).is_none() {
+            let protection = libc::PROT_READ | libc::PROT_EXEC;
+            // SAFETY: a page of the guest's, made less accessible than it asked for.
+            unsafe { syscall!(libc::SYS_mprotect, page, 4096, protection) };
+        }
+    }
+
+    /// Undoes [`Self::guard_code`] for a range. Whether anything was guarded.
+    pub fn unguard(&mut self, start: u64, end: u64) -> bool {
+        let pages: Vec<(u64, u64)> =
+            self.guarded.range(start & !0xfff..end).map(|(page, code)| (*page, *code)).collect();
+        for (page, code) in &pages {
+            self.guarded.remove(page);
+            self.cache.drop_range(*code, *code + 4096);
+            if let Some((_, mapping)) = self.memory.find(*page) {
+                let protection = mapping.protection;
+                // SAFETY: restores what the guest asked for.
+                unsafe { syscall!(libc::SYS_mprotect, *page, 4096, protection) };
+            }
+        }
+        !pages.is_empty()
+    }
+
+    /// Undoes [`Self::guard_code`] everywhere.
+    pub fn unguard_all(&mut self) -> bool {
+        self.unguard(0, u64::MAX)
+    }
+
+    /// Forgets translations of code that is about to change or go away.
+    pub fn code_changes(&mut self, start: u64, end: u64) {
+        let pages: Vec<u64> =
+            self.guarded.range(start & !0xfff..end).map(|(page, _)| *page).collect();
+        for page in pages {
+            self.guarded.remove(&page);
+        }
+        self.cache.drop_range(start, end);
+    }
+}

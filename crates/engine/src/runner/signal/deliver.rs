@@ -1,0 +1,131 @@
+//! Signals and faults on their way to the guest: its handlers, or its end.
+
+use super::{Action, Mask, SignalInfo, TRAP_TRACE, frame, is_fault};
+use crate::runner::cpu::cpu;
+use crate::runner::engine::{decode_one, drop_baton, engine};
+use crate::runner::sys::{self, syscall};
+use crate::runner::thread::Thread;
+use crate::runner::{guest, report, signal};
+
+/// Brings a signal to the guest.
+pub fn deliver(thread: &mut Thread, info: SignalInfo) {
+    let signal = info.number();
+    let suspended = std::mem::replace(&mut thread.suspended, false);
+    if thread.mask.has(signal) && !suspended {
+        if signal::can_be_pending(signal) {
+            signal::send_back(&info, sys::getpid(), thread.tid);
+        } else {
+            thread.held.put(info);
+        }
+        signal::apply(thread.mask);
+        return;
+    }
+    let action = *engine().actions_of(thread).get(signal);
+    if !action.is_handler() {
+        if action.handler == signal::DEFAULT && is_deadly(signal) {
+            die_of(thread, &info);
+        }
+        if action.handler == signal::DEFAULT {
+            // Stopping and continuing are the kernel's to do.
+            signal::send_back(&info, sys::getpid(), thread.tid);
+        }
+        signal::apply(thread.mask);
+        return;
+    }
+    enter_handler(thread, &action, &info);
+}
+
+/// Whether a signal ends a process that does nothing about it.
+fn is_deadly(signal: i32) -> bool {
+    !matches!(
+        signal,
+        libc::SIGCHLD
+            | libc::SIGURG
+            | libc::SIGWINCH
+            | libc::SIGCONT
+            | libc::SIGTSTP
+            | libc::SIGTTIN
+            | libc::SIGTTOU
+    )
+}
+
+fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
+    let pushed = frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok()
+        || engine().unguard_all()
+            && frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok();
+    if !pushed {
+        let fault = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (14, 6));
+        die_of(thread, &fault);
+    }
+    let signal = info.number();
+    if !action.has(libc::SA_NODEFER) {
+        thread.mask.0 |= 1 << (signal - 1);
+    }
+    thread.mask = Mask(thread.mask.0 | action.mask).without_unblockable();
+    if action.has(libc::SA_RESETHAND) {
+        let reset = Action { handler: signal::DEFAULT, ..*action };
+        engine().actions_of(thread).set(signal, reset);
+    }
+    signal::apply(thread.mask);
+}
+
+/// A fault of the guest's own code.
+pub fn fault(thread: &mut Thread, info: SignalInfo) {
+    if is_guarded_write(&info) {
+        let page = info.address() & !0xfff;
+        engine().unguard(page, page + 4096);
+        // A wide write may touch the next page as well; it will fault again. If the writing
+        // instruction is itself on the page, it must run before the page is guarded again.
+        engine().alone = Some(cpu().registers.pc);
+        return;
+    }
+    let mut info = info;
+    if is_trap(&info) {
+        // The processor reports these behind the instruction.
+        cpu().registers.pc = decode_one(cpu().registers.pc).next_ip();
+        if info.trap.0 == 1 {
+            info.set_address(cpu().registers.pc);
+        }
+    }
+    let signal = info.number();
+    let action = *engine().actions_of(thread).get(signal);
+    if !action.is_handler() || thread.mask.has(signal) {
+        die_of(thread, &info);
+    }
+    enter_handler(thread, &action, &info);
+}
+
+/// INT3 and INT1 are reported when they have executed, unlike faults.
+pub fn is_trap(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) && info.code() != TRAP_TRACE
+}
+
+fn is_guarded_write(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGSEGV
+        && info.trap.0 == 14
+        && info.trap.1 & 2 != 0
+        && engine().guarded.contains_key(&(info.address() & !0xfff))
+}
+
+/// The guest dies of a signal, and so does this process.
+pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
+    let signal = info.number();
+    if is_fault(signal) || signal == libc::SIGABRT {
+        report::crash(info, &cpu().registers, thread, engine());
+    }
+    if thread.foreign {
+        drop_baton(thread);
+    } else {
+        engine().finish_events();
+    }
+    let action = Action::default();
+    let mask = Mask(1 << (signal - 1));
+    // SAFETY: the kernel only reads both; this ends the process.
+    unsafe {
+        syscall!(libc::SYS_rt_sigaction, signal, &raw const action, 0, 8);
+        syscall!(libc::SYS_tgkill, sys::getpid(), sys::gettid(), signal);
+        syscall!(libc::SYS_rt_sigprocmask, libc::SIG_UNBLOCK, &raw const mask, 0, 8);
+    }
+    // The default action of what comes here is to end the process; should it not, we do.
+    sys::exit_group(128 + signal)
+}

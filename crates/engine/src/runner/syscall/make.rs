@@ -1,0 +1,67 @@
+//! Makes a system call of the guest's: asks the table what is to happen with it, does so, and gives
+//! the answer.
+
+use super::{Outcome, after, dispatch};
+use crate::runner::cpu::{self, cpu};
+use crate::runner::engine::{drop_baton, engine, take_baton};
+use crate::runner::thread::Thread;
+
+/// A system call of the guest's.
+pub fn system_call(thread: &mut Thread, next: u64) {
+    let registers = &mut cpu().registers;
+    let number = registers.general[0];
+    let arguments = [7, 6, 2, 10, 8, 9].map(|register| registers.general[register]);
+    registers.pc = next;
+    registers.general[1] = next;
+    registers.general[11] = registers.flags;
+    if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
+        engine().record_syscall(number, arguments, 0);
+    }
+    let outcome = dispatch(engine(), thread, number, arguments);
+    let answer = match outcome {
+        Outcome::Answer(answer) => answer,
+        Outcome::Resumed => {
+            let answer = cpu().registers.general[0] as i64;
+            engine().record_syscall(number, arguments, answer);
+            return;
+        }
+        Outcome::Kernel { number, arguments, blocks } => {
+            let mut answer = kernel(thread, number, arguments, blocks);
+            if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
+                answer = kernel(thread, number, arguments, blocks);
+            }
+            answer
+        }
+    };
+    if answer == cpu::NOT_STARTED {
+        // A signal came first: the call is made again when its handler has returned.
+        cpu().registers.pc = next - 2;
+        return;
+    }
+    if answer != -i64::from(libc::EINTR) {
+        thread.suspended = false;
+    }
+    engine().record_syscall(number, arguments, answer);
+    if number as i64 == libc::SYS_arch_prctl {
+        engine().record_thread(thread.tid);
+    }
+    after(engine(), number, arguments, answer);
+    cpu().registers.general[0] = answer as u64;
+}
+
+fn kernel(thread: &mut Thread, number: u64, arguments: [u64; 6], blocks: bool) -> i64 {
+    let alone = engine().threads.is_empty();
+    if !blocks || alone {
+        // SAFETY: the call is the guest's own, on the guest's own memory and descriptors; the
+        // table of system calls keeps it away from ours.
+        return unsafe { cpu::guest_syscall(number, arguments, &raw const thread.attention) };
+    }
+    drop_baton(thread);
+    let pointer: *mut Thread = thread;
+    // SAFETY: as above; the thread is our own, and nothing of the engine is borrowed.
+    unsafe {
+        let answer = cpu::guest_syscall(number, arguments, &raw const (*pointer).attention);
+        take_baton(pointer);
+        answer
+    }
+}
