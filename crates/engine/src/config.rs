@@ -41,4 +41,6 @@ pub struct Config {
     pub executable: i32,
     /// Read end of a pipe whose write end only the host holds.
     pub lifeline: i32,
+    /// File of the event rings; negative if nothing is observed.
+    pub rings: i32,
 }

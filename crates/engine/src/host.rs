@@ -6,11 +6,11 @@ mod supervise;
 
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
-use crate::listen::MakeConsumer;
+use crate::listen::{MakeConsumer, Rings};
 use crate::report::CrashReport;
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
-use listen::{Heard, Listener};
+use listen::{Events, Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -128,6 +128,13 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
     let own = File::open("/proc/self/exe")
         .map_err(|error| RunError::System("open this program", error))?;
     let own = high(&own)?;
+    let rings = job.plan.emits().then(Rings::new).transpose().map_err(|error| {
+        RunError::System(
+            "make room for events (a long file without a name; see `ulimit -Hf`)",
+            error,
+        )
+    })?;
+    let shared = rings.as_ref().map(|rings| high(rings.file())).transpose()?;
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
@@ -140,17 +147,20 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
         executable: own.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
+        rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), own.as_raw_fd(), config.as_raw_fd()];
+    let keep = [&channel, &lifeline, &own, &config].into_iter().chain(&shared);
+    let keep = keep.map(AsRawFd::as_raw_fd).collect();
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
     prepare(&mut command, Image::of(job, config.as_raw_fd(), supervisor.inherited()), keep);
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, own, config));
+    drop((writer, channel, lifeline, lifeline_read, own, config, shared));
+    let events = Events::new(make, rings);
     let (status, (heard, open)) = std::thread::scope(|scope| {
-        let listener = Listener::start(scope, make, reader, stop, stopped);
+        let listener = Listener::start(scope, events, reader, stop, stopped);
         (supervisor.wait(child.id() as i32, true), listener.finish())
     });
     let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
@@ -304,7 +314,7 @@ impl Image {
 }
 
 /// Makes the child of a command the runner.
-fn prepare(command: &mut Command, image: Image, keep: [RawFd; 4]) {
+fn prepare(command: &mut Command, image: Image, keep: Vec<RawFd>) {
     // SAFETY: the closure only makes async-signal-safe calls.
     unsafe { command.pre_exec(move || Err(image.execute(&keep))) };
 }
@@ -325,6 +335,7 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         executable: -1,
         channel: 2,
         lifeline: -1,
+        rings: -1,
     };
     let config = config_file(&config)?;
     let image = Image::of(job, config.as_raw_fd(), Supervisor::new().inherited());

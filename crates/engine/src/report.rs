@@ -16,12 +16,12 @@ pub enum Message {
         /// Where the guest was.
         pc: u64,
     },
-    /// A process has made its event ring: descriptor of that process.
+    /// A process has taken an event ring.
     Ring {
         /// The process.
         process: i32,
-        /// Its descriptor.
-        descriptor: i32,
+        /// Number of the ring.
+        number: u64,
     },
     /// Something worth telling the user.
     Note(String),

@@ -1,9 +1,10 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
-use crate::listen::{self as rings, MakeConsumer};
+use crate::listen::{MakeConsumer, Rings};
 use crate::report::{CrashReport, Joiner, Message};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
 
 /// Everything that was heard.
@@ -19,14 +20,13 @@ pub struct Heard {
 }
 
 impl Heard {
-    fn line(&mut self, line: &[u8], make: MakeConsumer<'_>, feeding: &mut Vec<JoinHandle<()>>) {
+    fn line(&mut self, line: &[u8], events: &mut Events<'_>) {
         let line = String::from_utf8_lossy(line);
         match self.joiner.add(&line) {
             Ok(None) => {}
-            Ok(Some(Message::Ring { process, descriptor })) => {
-                match rings::attach(process, descriptor, make(process)) {
-                    Ok(thread) => feeding.push(thread),
-                    Err(error) => self.notes.push(format!("events of {process} are lost: {error}")),
+            Ok(Some(Message::Ring { process, number })) => {
+                if let Err(error) = events.take_up(process, number) {
+                    self.notes.push(format!("events of process {process} are lost: {error}"));
                 }
             }
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
@@ -34,6 +34,37 @@ impl Heard {
             Ok(Some(Message::Note(text))) => self.notes.push(text),
             Err(_) => self.notes.push(line.into_owned()),
         }
+    }
+}
+
+/// Where events go: who consumes them, and the threads that bring them there.
+pub struct Events<'a> {
+    make: MakeConsumer<'a>,
+    rings: Option<Arc<Rings>>,
+    feeding: Vec<JoinHandle<()>>,
+}
+
+impl<'a> Events<'a> {
+    /// No events yet.
+    pub fn new(make: MakeConsumer<'a>, rings: Option<Arc<Rings>>) -> Self {
+        Self { make, rings, feeding: Vec::new() }
+    }
+
+    fn take_up(&mut self, process: i32, number: u64) -> io::Result<()> {
+        if let Some(rings) = &self.rings {
+            self.feeding.push(rings.feed(number, (self.make)(process))?);
+        }
+        Ok(())
+    }
+
+    /// Brings the last of them; those of processes that live on end here. Whether all went well.
+    fn finish(self) -> bool {
+        let Some(rings) = self.rings else { return true };
+        rings.about_to_leave();
+        let fine = self.feeding.into_iter().map(|thread| thread.join().is_ok());
+        let fine = fine.fold(true, |all, one| all && one);
+        rings.leave();
+        fine
     }
 }
 
@@ -48,12 +79,12 @@ impl<'scope> Listener<'scope> {
     /// the other end of `stopped` has been closed.
     pub fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
-        make: MakeConsumer<'env>,
+        events: Events<'env>,
         messages: OwnedFd,
         stop: OwnedFd,
         stopped: OwnedFd,
     ) -> Self {
-        let thread = scope.spawn(move || listen(make, messages, &stopped));
+        let thread = scope.spawn(move || listen(events, messages, &stopped));
         Self { thread, stop }
     }
 
@@ -66,27 +97,18 @@ impl<'scope> Listener<'scope> {
 }
 
 fn listen(
-    make: MakeConsumer<'_>,
+    mut events: Events<'_>,
     messages: OwnedFd,
     stopped: &OwnedFd,
 ) -> (Heard, Option<OwnedFd>) {
-    let mut feeding = Vec::new();
-    let (mut heard, open) = hear(make, messages, stopped, &mut feeding);
-    // What a process that lives on has to say is not waited for.
-    for thread in feeding.into_iter().filter(|thread| open.is_none() || thread.is_finished()) {
-        if thread.join().is_err() {
-            heard.fault = Some(("a consumer of events panicked".into(), 0));
-        }
+    let (mut heard, open) = hear(&mut events, messages, stopped);
+    if !events.finish() {
+        heard.fault = Some(("a consumer of events panicked".into(), 0));
     }
     (heard, open)
 }
 
-fn hear(
-    make: MakeConsumer<'_>,
-    messages: OwnedFd,
-    stopped: &OwnedFd,
-    feeding: &mut Vec<JoinHandle<()>>,
-) -> (Heard, Option<OwnedFd>) {
+fn hear(events: &mut Events<'_>, messages: OwnedFd, stopped: &OwnedFd) -> (Heard, Option<OwnedFd>) {
     let mut heard = Heard::default();
     let mut rest = Vec::new();
     let mut stopping = false;
@@ -97,7 +119,7 @@ fn hear(
                 return (heard, None);
             }
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                heard.line(&rest[..end], make, feeding);
+                heard.line(&rest[..end], events);
                 rest.drain(..=end);
             }
         } else if stopping {

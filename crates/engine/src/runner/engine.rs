@@ -100,7 +100,7 @@ impl Engine {
         let cache = Cache::new()
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
         let ring = config.plan.emits().then(|| {
-            Ring::new()
+            Ring::new(config.rings)
                 .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
         });
         Box::new(Self {

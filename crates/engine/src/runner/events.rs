@@ -6,12 +6,15 @@ use super::layout;
 use super::report;
 use super::sys::{self, syscall};
 use crate::report::Message;
-use crate::ring::{self, BUFFER_BYTES, BUFFERS, FREE, FULL, HEADER_BYTES, Header, LAST};
+use crate::ring::{self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, FREE, FULL, HEADER_BYTES, LAST};
+use crate::ring::{Board, Header};
 use ::events::record;
 use std::sync::atomic::Ordering;
 
 const SPACING: u64 = BUFFER_BYTES + 4096;
+const BOARD: u64 = layout::EVENT_BUFFERS.start + 0x8000;
 const FIRST_BUFFER: u64 = layout::EVENT_BUFFERS.start + 0x10000;
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The ring of this process.
 pub struct Ring {
@@ -23,38 +26,67 @@ fn header() -> &'static Header {
     unsafe { &*(layout::EVENT_BUFFERS.start as *const Header) }
 }
 
+fn board() -> &'static Board {
+    // SAFETY: as above.
+    unsafe { &*(BOARD as *const Board) }
+}
+
+/// Whether the host empties the ring. A process that it has left behind goes on without.
+fn is_read() -> bool {
+    board().left.load(Ordering::Acquire) == 0 && header().unread.load(Ordering::Acquire) == 0
+}
+
 fn start_of(buffer: usize) -> u64 {
     FIRST_BUFFER + buffer as u64 * SPACING
 }
 
-impl Ring {
-    /// Makes a ring, and waits until the host has taken it up.
-    pub fn new() -> Result<Self, i32> {
-        // SAFETY: the kernel reads a terminated name.
-        let file =
-            unsafe { syscall!(libc::SYS_memfd_create, c"events".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(-file as i32);
-        }
-        let file = file as i32;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: ranges of the engine's own, nothing else is there (or an older ring, whose
-        // place this one takes).
+/// Maps a ring where translated code expects it.
+fn map(flags: i32, file: i32, place: u64) -> Result<(), i32> {
+    let base = layout::EVENT_BUFFERS.start;
+    // SAFETY: ranges of the engine's own, where nothing is, or an older ring that this one takes
+    // the place of.
+    unsafe { sys::map_fixed(base, HEADER_BYTES, READ_WRITE, flags, file, place)? };
+    for buffer in 0..BUFFERS {
+        let offset = place + HEADER_BYTES + buffer as u64 * BUFFER_BYTES;
+        let flags = flags | libc::MAP_POPULATE;
+        // SAFETY: as above.
         unsafe {
-            syscall!(libc::SYS_ftruncate, file, ring::TOTAL_BYTES);
-            let base = layout::EVENT_BUFFERS.start;
-            sys::map_fixed(base, HEADER_BYTES, protection, libc::MAP_SHARED, file, 0)?;
-            for buffer in 0..BUFFERS {
-                let offset = HEADER_BYTES + buffer as u64 * BUFFER_BYTES;
-                let start = start_of(buffer);
-                let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-                sys::map_fixed(start, BUFFER_BYTES, protection, flags, file, offset)?;
-            }
+            sys::map_fixed(start_of(buffer), BUFFER_BYTES, READ_WRITE, flags, file, offset)?;
         }
-        report::send(&Message::Ring { process: sys::getpid(), descriptor: file });
-        ring::wait_while(&header().attached, 0);
-        // SAFETY: ours.
-        unsafe { syscall!(libc::SYS_close, file) };
+    }
+    Ok(())
+}
+
+/// Locks the first byte of a ring for as long as this process lives.
+fn lock(file: i32, place: u64) -> Result<(), i32> {
+    let lock = ring::lock_at(place);
+    // SAFETY: the kernel reads the request.
+    let answer = unsafe { syscall!(libc::SYS_fcntl, file, libc::F_SETLK, &raw const lock) };
+    if answer < 0 { Err(-answer as i32) } else { Ok(()) }
+}
+
+impl Ring {
+    /// Takes a ring of the file `file` and tells the host of it.
+    pub fn new(file: i32) -> Result<Self, i32> {
+        let shared = libc::MAP_SHARED;
+        // SAFETY: a page of the engine's own that holds the board or nothing.
+        unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, shared, file, 0)? };
+        let number = board().next.fetch_add(1, Ordering::Relaxed);
+        let place = ring::place(number);
+        lock(file, place)?;
+        map(shared, file, place)?;
+        report::send(&Message::Ring { process: sys::getpid(), number });
+        cpu().events = start_of(0);
+        Ok(Self { current: 0 })
+    }
+
+    /// A ring that nobody reads, for a process that cannot have one that is.
+    pub fn unread() -> Result<Self, i32> {
+        let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: as above.
+        unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, anonymous, -1, 0)? };
+        map(anonymous, -1, 0)?;
+        header().unread.store(1, Ordering::Relaxed);
         cpu().events = start_of(0);
         Ok(Self { current: 0 })
     }
@@ -70,11 +102,9 @@ impl Ring {
         bytes.store(length as u32, Ordering::Relaxed);
         ring::set(word, state);
         self.current = (self.current + 1) % BUFFERS;
-        if state != LAST {
-            let (word, _) = &header().buffers[self.current];
-            while word.load(Ordering::Acquire) != FREE {
-                ring::wait_while(word, FULL);
-            }
+        let (word, _) = &header().buffers[self.current];
+        while word.load(Ordering::Acquire) != FREE && is_read() {
+            ring::wait_briefly(word, FULL);
         }
     }
 

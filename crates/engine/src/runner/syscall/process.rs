@@ -247,7 +247,11 @@ pub fn after_fork_in_child(thread: &mut Thread) {
 /// A new ring, and a consumer that knows no shapes yet.
 fn restart_events(thread: i32) {
     let engine = engine::engine();
-    engine.ring = Ring::new().ok();
+    let lost = |error| {
+        engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
+        Ring::unread()
+    };
+    engine.ring = Ring::new(engine.config.rings).or_else(lost).ok();
     engine.cache.flush();
     engine.record_thread(thread);
 }
