@@ -125,8 +125,9 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
     let lifeline = high(&lifeline_read)?;
-    let own = File::open("/proc/self/exe")
-        .map_err(|error| RunError::System("open this program", error))?;
+    let own = File::open("/proc/self/exe").map_err(|error| {
+        RunError::System("open /proc/self/exe (the engine needs /proc: is it mounted?)", error)
+    })?;
     let own = high(&own)?;
     let rings = job.plan.emits().then(Rings::new).transpose().map_err(|error| {
         RunError::System(

@@ -2,7 +2,6 @@
 
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
-use crate::render::style::Style;
 use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
@@ -13,8 +12,8 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments of `whydunit run`.
 #[derive(clap::Args)]
@@ -112,26 +111,70 @@ impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
         let Rules::None = self.rules;
-        let mut file = self.save_events.as_deref().map(save_to).transpose()?;
+        let plan = Plan::from(self.observe);
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
+        let saving = self.save_events.as_deref().map(|path| Saving::to(path, plan)).transpose()?;
+        let mut saved = saving.as_ref().map(Saving::consumer);
         let bytes = Arc::new(AtomicU64::new(0));
-        let outcome = self.guest.run(self.observe.into(), &mut |_| match file.take() {
+        let outcome = self.guest.run(plan, &mut |_| match saved.take() {
             Some(writer) => Box::new(writer),
             None => Box::new(Measure(bytes.clone())),
         })?;
         if let Some(path) = &self.stats {
             let text = format!("{{\"event_bytes\":{}}}\n", bytes.load(Ordering::Relaxed));
-            std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            Output::of(Some(path), true)?.write(&text)?;
         }
-        self.guest.report(&outcome, self.output.as_deref(), self.json)?;
+        self.guest.report(&outcome, &mut output, self.json)?;
+        saving.map_or(Ok(()), Saving::finish)?;
         Ok(self.guest.exit(&outcome))
     }
 }
 
-fn save_to(path: &Path) -> anyhow::Result<Writer<BufWriter<File>>> {
-    let context = || format!("cannot write {}", path.display());
-    let file = File::create(path).with_context(context)?;
-    Writer::new(BufWriter::new(file)).with_context(context)
+/// The events of the first process, on their way to a file.
+struct Saving {
+    path: PathBuf,
+    writer: Arc<Mutex<Writer<BufWriter<File>>>>,
+}
+
+impl Saving {
+    fn to(path: &Path, plan: Plan) -> anyhow::Result<Self> {
+        if !plan.emits() {
+            anyhow::bail!(
+                "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
+            );
+        }
+        let writer = Writer::new(BufWriter::new(render::create(path)?))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), writer: Arc::new(Mutex::new(writer)) })
+    }
+
+    fn consumer(&self) -> Save {
+        Save(self.writer.clone())
+    }
+
+    /// Says whether all of it was written.
+    fn finish(self) -> anyhow::Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.error.take() {
+            Some(error) => Err(error).with_context(|| {
+                format!("cannot write {}; the events there are not complete", self.path.display())
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Passes events on to a file.
+struct Save(Arc<Mutex<Writer<BufWriter<File>>>>);
+
+impl Consumer for Save {
+    fn records(&mut self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
 }
 
 /// Looks at nothing but how much there is.
@@ -171,12 +214,11 @@ impl Guest {
     }
 
     /// Tells how the run went.
-    pub fn report(&self, outcome: &Outcome, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
+    pub fn report(&self, outcome: &Outcome, to: &mut Output, json: bool) -> anyhow::Result<()> {
         let program = self.command.first().map(|name| name.to_string_lossy().into_owned());
         let report = RunReport::of(program.unwrap_or_default(), outcome);
-        let style = if file.is_some() { Style::PLAIN } else { Style::of(&std::io::stderr()) };
-        let text = if json { report.json()? } else { report.text(style) };
-        Output::of(file, json).write(&text)
+        let text = if json { report.json()? } else { report.text(to.style()) };
+        to.write(&text)
     }
 
     /// What to end with.
