@@ -17,6 +17,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
         engine().record_syscall(number, arguments, 0);
     }
+    engine().unguard_buffers(number, arguments);
     let outcome = dispatch(engine(), thread, number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
