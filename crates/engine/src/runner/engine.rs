@@ -146,7 +146,11 @@ impl Engine {
             self.cache.flush();
             self.record(&record::FLUSH.to_le_bytes());
         }
-        let (id, shape) = self.cache.add(&superblock, plan);
+        let (id, shape) = if alone {
+            self.cache.add_alone(&superblock, plan)
+        } else {
+            self.cache.add(&superblock, plan)
+        };
         if let Some(shape) = shape {
             let mut bytes = vec![0; 8];
             shape.write(&mut bytes);
@@ -254,7 +258,8 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         cpu().registers.flags &= !TRAP_FLAG;
         engine.alone = Some(cpu().registers.pc);
     }
-    let id = match engine.translation(cpu().registers.pc) {
+    let pc = cpu().registers.pc;
+    let id = match engine.translation(pc) {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
@@ -272,11 +277,13 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
-    if let Some(pc) = engine.alone.take() {
+    if engine.alone.take() == Some(pc) {
         cpu().registers.flags |= traced;
         let completed = ![EXIT_ATTENTION, u64::from(EXIT_FAULT)].contains(&cpu().exit);
         left_cache(thread);
-        engine.cache.drop_range(pc, pc + 16);
+        if flushes == engine.cache.flushes {
+            engine.cache.drop_alone(id);
+        }
         if traced != 0 && completed {
             trace_trap(thread);
         }

@@ -10,20 +10,17 @@ use crate::effects::{self, Peek};
 impl Engine {
     /// Code on a writable page may change: the page is made read-only until it is written to.
     pub fn guard_code(&mut self, superblock: &superblock::Superblock) {
-        for guest in &superblock.guests {
-            for address in [guest.pc(), guest.instruction.next_ip() - 1] {
-                let page = address & !0xfff;
-                let writable = self
-                    .memory
-                    .find(page)
-                    .is_some_and(|(_, mapping)| mapping.protection & libc::PROT_WRITE != 0);
-                if writable {
-                    self.guard(page, page);
-                }
-                if !self.cache.has_page(page) {
-                    for alias in self.memory.writable_aliases(page) {
-                        self.guard(alias, page);
-                    }
+        for page in superblock.pages().map(|number| number * 4096) {
+            let writable = self
+                .memory
+                .find(page)
+                .is_some_and(|(_, mapping)| mapping.protection & libc::PROT_WRITE != 0);
+            if writable {
+                self.guard(page, page);
+            }
+            if !self.cache.has_page(page) {
+                for alias in self.memory.writable_aliases(page) {
+                    self.guard(alias, page);
                 }
             }
         }

@@ -312,9 +312,9 @@ impl Emit {
         Hole(self.bytes.len() - 4)
     }
 
-    /// Address of a hole's displacement.
-    pub fn hole_address(&self, hole: Hole) -> u64 {
-        self.base + hole.0 as u64
+    /// Address of a hole's displacement; the cache lies below 4 GiB.
+    pub fn hole_place(&self, hole: Hole) -> u32 {
+        self.base as u32 + hole.0 as u32
     }
 
     /// Fills a hole with the way to the next byte.

@@ -14,7 +14,7 @@
 
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
-use super::map::{Map, Point, Spills};
+use super::map::{self, Map, Point, Spills};
 use super::observe::{self, Observer};
 use super::superblock::{Guest, Role, Superblock};
 use crate::runner::cpu::reg::{RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
@@ -72,9 +72,9 @@ pub struct Exit {
     /// What it means.
     pub kind: ExitKind,
     /// Address of the 32-bit displacement to patch; zero if it is never linked.
-    pub patch: u64,
+    pub patch: u32,
     /// Where the displacement leads while it is not linked.
-    pub stub: u64,
+    pub stub: u32,
     /// Instructions of the superblock that have executed when it is taken.
     pub executed: u16,
 }
@@ -110,7 +110,7 @@ struct Lower<'a> {
     shared: Shared,
     plan: Plan,
     observer: Option<Observer>,
-    map: Map,
+    map: map::Builder,
     first_exit: u32,
     exits: Vec<Exit>,
     pending: Vec<(Hole, Pending)>,
@@ -134,7 +134,7 @@ pub fn lower(
         shared,
         plan,
         observer,
-        map: Map::default(),
+        map: map::Builder::default(),
         first_exit,
         exits: Vec::new(),
         pending: Vec::new(),
@@ -152,7 +152,7 @@ pub fn lower(
         code: lower.emit.into_bytes(),
         body,
         exits: lower.exits,
-        map: lower.map,
+        map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
     }
@@ -444,11 +444,11 @@ impl Lower<'_> {
                         let link = self.emit.jump_hole();
                         self.emit.fill(link);
                         let stub = self.stub(number);
-                        let patch = self.emit.hole_address(link);
+                        let patch = self.emit.hole_place(link);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     } else {
                         let stub = self.stub(number);
-                        let patch = self.emit.hole_address(hole);
+                        let patch = self.emit.hole_place(hole);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     }
                 }
@@ -473,7 +473,7 @@ impl Lower<'_> {
             self.emit.fill(out);
             self.emit.fill(link);
             let stub = self.stub(number);
-            let patch = self.emit.hole_address(link);
+            let patch = self.emit.hole_place(link);
             self.exits.push(Exit { kind, patch, stub, executed });
             return;
         }
@@ -487,7 +487,7 @@ impl Lower<'_> {
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         self.emit.fill(link);
         let stub = self.stub(number);
-        let patch = self.emit.hole_address(link);
+        let patch = self.emit.hole_place(link);
         self.exits.push(Exit { kind, patch, stub, executed });
     }
 
@@ -499,8 +499,8 @@ impl Lower<'_> {
     }
 
     /// Tells the dispatcher which exit was taken.
-    fn stub(&mut self, number: u32) -> u64 {
-        let stub = self.emit.here();
+    fn stub(&mut self, number: u32) -> u32 {
+        let stub = self.emit.here() as u32;
         self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
         let _ = self.emit.jump(cpu::landmarks().exit_cache);
         stub

@@ -17,6 +17,8 @@ const MAX_BRANCHES: usize = 5;
 /// Most calls that a superblock is inside of at once.
 const MAX_CALL_DEPTH: usize = 4;
 
+const PAGE: u64 = 4096;
+
 /// What an instruction is in its superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -75,6 +77,16 @@ pub struct Superblock {
     pub guests: Vec<Guest>,
     /// Where control goes after the last instruction when that one does not say.
     pub next: u64,
+}
+
+impl Superblock {
+    /// Numbers of the pages that its code is on, in order of execution.
+    pub fn pages(&self) -> impl Iterator<Item = u64> {
+        let mut last = None;
+        let both = |guest: &Guest| [guest.pc(), guest.instruction.next_ip() - 1];
+        let pages = self.guests.iter().flat_map(both).map(|address| address / PAGE);
+        pages.filter(move |page| last.replace(*page) != Some(*page))
+    }
 }
 
 /// Gives the translator the guest's code.
