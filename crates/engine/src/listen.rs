@@ -1,14 +1,22 @@
 //! The host's end of the event rings: the file that they lie in, and for the ring of each process
-//! of the guest a thread that feeds what comes to a consumer.
+//! of the guest a thread that feeds what comes to a consumer. By the same memory the host tells the
+//! runner what it wants changed.
 
-use crate::ring::{self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, FREE, HEADER_BYTES, LAST, RING_BYTES};
-use crate::ring::{Board, Header};
-use events::Consumer;
+use crate::ring::{
+    self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, Board, FREE, HEADER_BYTES, Header, LAST, MAIL_BYTES,
+    MAIL_OFFSET, Order, RING_BYTES,
+};
+use crate::runner::layout::{SHADOW, SHADOW_BASE, USER_END};
+use crate::runner::syscall::files;
+use events::plan::{GRANULE, Paint};
+use events::{Consumer, Control, Plan, Process};
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 /// Makes the consumer for a process of the guest.
@@ -20,10 +28,10 @@ struct Mapped {
     length: u64,
 }
 
-// SAFETY: the memory is shared by design; every access goes through atomics or is to a buffer
-// that they say is the host's.
+// SAFETY: the memory is shared by design; every access goes through atomics or is to a buffer or
+// text that they say is the host's.
 unsafe impl Send for Mapped {}
-// SAFETY: as above.
+// SAFETY: as above; texts are only written under the lock of `Inner::waiting`.
 unsafe impl Sync for Mapped {}
 
 impl Mapped {
@@ -86,12 +94,15 @@ impl Rings {
         unsafe { &*self.board.base.cast::<Board>() }
     }
 
-    /// Feeds a ring to a consumer until its process ends, or the host is about to leave.
-    pub fn feed(
+    /// Takes up the ring of a process and feeds it to a consumer until the process ends, or the
+    /// host is about to leave.
+    pub fn take_up(
         self: &Arc<Self>,
         number: u64,
+        process: i32,
+        parent: Option<i32>,
         mut consumer: Box<dyn Consumer>,
-    ) -> io::Result<JoinHandle<()>> {
+    ) -> io::Result<(JoinHandle<()>, Remote)> {
         let place = ring::place(number);
         let mapped = match Mapped::new(&self.file, place, RING_BYTES) {
             Ok(mapped) => mapped,
@@ -100,16 +111,20 @@ impl Rings {
                 return Err(error);
             }
         };
-        let ring = Ring { mapped, place, rings: self.clone() };
-        Ok(std::thread::spawn(move || {
-            ring.feed(consumer.as_mut());
+        let remote = Remote::new(Ring { mapped, place, rings: self.clone() }, process);
+        consumer.begin(Process { id: process, parent, control: Box::new(remote.clone()) });
+        ring::set(&remote.0.ring.header().attached, 1);
+        let fed = remote.clone();
+        let thread = std::thread::spawn(move || {
+            fed.feed(consumer.as_mut());
             consumer.end();
-        }))
+            fed.0.ring.release();
+        });
+        Ok((thread, remote))
     }
 
     /// Tells the owner of a ring that nobody will empty it, without mapping it.
     fn give_up(&self, place: u64) {
-        use std::os::unix::fs::FileExt;
         // A failure leaves the process waiting until the host leaves; nothing is left to try.
         let _ = self.file.write_all_at(&1u32.to_le_bytes(), place);
     }
@@ -165,30 +180,17 @@ impl Ring {
         unsafe { std::slice::from_raw_parts(self.mapped.base.add(offset as usize), length) }
     }
 
-    fn feed(&self, consumer: &mut dyn Consumer) {
-        // Of a process that lives on and never stops, as many buffers as it can have filled.
-        let mut left = BUFFERS;
-        for index in (0..BUFFERS).cycle() {
-            let (state, length) = &self.header().buffers[index];
-            while !ring::wait_briefly(state, FREE) {
-                let over = self.is_leaving() || !self.is_owned();
-                if over && state.load(Ordering::Acquire) == FREE {
-                    return;
-                }
-            }
-            let last = state.load(Ordering::Acquire) == LAST;
-            consumer.records(self.buffer(index, length.load(Ordering::Relaxed)));
-            if last {
-                return;
-            }
-            ring::set(state, FREE);
-            if self.is_leaving() && self.is_owned() {
-                left -= 1;
-                if left == 0 {
-                    return;
-                }
-            }
+    /// Leaves a text for the runner, whose mailbox is empty.
+    fn post(&self, text: &[u8]) {
+        let mailbox = &self.header().mailbox;
+        // SAFETY: the text area, which the runner does not read while the mailbox is empty; the
+        // length was checked.
+        unsafe {
+            let area = self.mapped.base.add(MAIL_OFFSET as usize);
+            std::ptr::copy_nonoverlapping(text.as_ptr(), area, text.len());
         }
+        mailbox.length.store(text.len() as u32, Ordering::Relaxed);
+        ring::set(&mailbox.sent, mailbox.sent.load(Ordering::Relaxed).wrapping_add(1));
     }
 
     fn is_leaving(&self) -> bool {
@@ -203,15 +205,144 @@ impl Ring {
         let answer = unsafe { libc::fcntl(file, libc::F_GETLK, &raw mut lock) };
         answer == 0 && lock.l_type != libc::F_UNLCK as i16
     }
-}
 
-impl Drop for Ring {
     /// Its memory goes back to the system. To a process that lives on, a page of zeros means that
     /// all buffers are free.
-    fn drop(&mut self) {
+    fn release(&self) {
         let hole = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
         let file = self.rings.file.as_raw_fd();
         // SAFETY: frees pages of a file that is ours.
         unsafe { libc::fallocate(file, hole, self.place as i64, RING_BYTES as i64) };
+    }
+}
+
+/// The way to a runner.
+#[derive(Clone)]
+pub struct Remote(Arc<Inner>);
+
+struct Inner {
+    ring: Ring,
+    process: i32,
+    /// Orders that the runner's mailbox had no room for yet.
+    waiting: Mutex<VecDeque<Order>>,
+    plans: AtomicU32,
+    shadow: Mutex<Option<File>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Remote {
+    fn new(ring: Ring, process: i32) -> Self {
+        Self(Arc::new(Inner {
+            ring,
+            process,
+            waiting: Mutex::default(),
+            plans: AtomicU32::new(0),
+            shadow: Mutex::default(),
+        }))
+    }
+
+    /// Answers what the runner waits for, before anything else.
+    pub fn answer(&self, order: Order) {
+        lock(&self.0.waiting).push_front(order);
+        while !self.post() && self.0.ring.is_owned() {
+            let taken = &self.0.ring.header().mailbox.taken;
+            ring::wait_briefly(taken, taken.load(Ordering::Acquire));
+        }
+    }
+
+    /// Posts what waits, as far as there is room; whether nothing waits any more. The runner is
+    /// made to look if it has not for a while.
+    fn post(&self) -> bool {
+        let mut waiting = lock(&self.0.waiting);
+        if self.0.ring.header().mailbox.has_mail() {
+            self.signal();
+            return waiting.is_empty();
+        }
+        if let Some(order) = waiting.pop_front() {
+            let text = serde_json::to_vec(&order).unwrap_or_default();
+            if text.len() as u64 <= MAIL_BYTES {
+                self.0.ring.post(&text);
+                self.signal();
+            }
+        }
+        waiting.is_empty()
+    }
+
+    fn feed(&self, consumer: &mut dyn Consumer) {
+        let ring = &self.0.ring;
+        // Of a process that lives on and never stops, as many buffers as it can have filled.
+        let mut left = BUFFERS;
+        for index in (0..BUFFERS).cycle() {
+            let (state, length) = &ring.header().buffers[index];
+            self.post();
+            while !ring::wait_briefly(state, FREE) {
+                self.post();
+                let over = ring.is_leaving() || !ring.is_owned();
+                if over && state.load(Ordering::Acquire) == FREE {
+                    return;
+                }
+            }
+            let last = state.load(Ordering::Acquire) == LAST;
+            consumer.records(ring.buffer(index, length.load(Ordering::Relaxed)));
+            if last {
+                return;
+            }
+            ring::set(state, FREE);
+            if ring.is_leaving() && ring.is_owned() {
+                left -= 1;
+                if left == 0 {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Gets the running thread out of translated code.
+    fn signal(&self) {
+        let header = self.0.ring.header();
+        header.signalling.store(1, Ordering::SeqCst);
+        let thread = header.running.load(Ordering::SeqCst);
+        if thread != 0 {
+            // SAFETY: a signal that the runner takes for what it is.
+            unsafe { libc::syscall(libc::SYS_tgkill, self.0.process, thread, libc::SIGSTKFLT) };
+        }
+        header.signalling.store(0, Ordering::SeqCst);
+    }
+}
+
+impl Control for Remote {
+    fn paint(&self, paint: &Paint) {
+        let mut shadow = lock(&self.0.shadow);
+        if shadow.is_none() {
+            let path = format!("/proc/{}/fd/{}", self.0.process, files::SHADOW);
+            *shadow = File::options().read(true).write(true).open(path).ok();
+        }
+        let end = paint.range.end.min(USER_END);
+        let Some(shadow) = &*shadow else { return };
+        if paint.range.start >= end {
+            return;
+        }
+        let (first, last) = (paint.range.start / GRANULE, (end - 1) / GRANULE);
+        let bits = [paint.bits; 4096];
+        let mut at = first;
+        while at <= last {
+            let count = (last + 1 - at).min(bits.len() as u64);
+            let offset = at + SHADOW_BASE - SHADOW.start;
+            // A process that has ended needs no shadow.
+            if shadow.write_all_at(&bits[..count as usize], offset).is_err() {
+                return;
+            }
+            at += count;
+        }
+    }
+
+    fn set_plan(&self, plan: Plan) -> u32 {
+        lock(&self.0.waiting).push_back(Order::Plan(Box::new(plan)));
+        let number = self.0.plans.fetch_add(1, Ordering::Relaxed) + 1;
+        self.post();
+        number
     }
 }

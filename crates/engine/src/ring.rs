@@ -5,12 +5,14 @@
 //!
 //! ```text
 //! page 0   the board: what the host says to all runners, and the number of the next ring
-//! then     rings, each: a page of state and length of its buffers, then the buffers
+//! then     rings, each: a page of words ([`Header`]), the text in the mailbox, the buffers
 //! ```
 //! The runner maps each buffer with an unmapped page behind it: a record that runs over the end
 //! faults, so that translated code needs no bounds check. It also locks the first byte of its
 //! ring in the file, which the kernel undoes when the process ends, however that happens.
 
+use events::Plan;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Number of buffers.
@@ -18,7 +20,11 @@ pub const BUFFERS: usize = 8;
 /// Bytes of a buffer.
 pub const BUFFER_BYTES: u64 = 1 << 20;
 /// Bytes before the first buffer.
-pub const HEADER_BYTES: u64 = 4096;
+pub const HEADER_BYTES: u64 = MAIL_OFFSET + MAIL_BYTES;
+/// Where a text from the host stands in a ring.
+pub const MAIL_OFFSET: u64 = 4096;
+/// Most bytes of it.
+pub const MAIL_BYTES: u64 = 1 << 20;
 /// Bytes of a ring.
 pub const RING_BYTES: u64 = HEADER_BYTES + BUFFERS as u64 * BUFFER_BYTES;
 /// Bytes of the board.
@@ -65,8 +71,43 @@ pub struct Board {
 pub struct Header {
     /// Not zero if the host cannot empty this ring.
     pub unread: AtomicU32,
+    /// Set to one when the host has taken up the ring.
+    pub attached: AtomicU32,
     /// State and length of each buffer.
     pub buffers: [(AtomicU32, AtomicU32); BUFFERS],
+    /// The thread that held the baton last; zero when the host must not signal any more.
+    pub running: AtomicU32,
+    /// Not zero while the host may be about to signal that thread.
+    pub signalling: AtomicU32,
+    /// From the host to the runner.
+    pub mailbox: Mailbox,
+}
+
+/// Where the host leaves one text at a time for the runner.
+#[repr(C)]
+pub struct Mailbox {
+    /// How many texts the host has left.
+    pub sent: AtomicU32,
+    /// How many of them the runner has taken.
+    pub taken: AtomicU32,
+    /// Length of the text that is there.
+    pub length: AtomicU32,
+}
+
+impl Mailbox {
+    /// Whether a text has not been taken yet.
+    pub fn has_mail(&self) -> bool {
+        self.sent.load(Ordering::Acquire) != self.taken.load(Ordering::Relaxed)
+    }
+}
+
+/// What the host may tell a runner.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Puts another plan in force.
+    Plan(Box<Plan>),
+    /// Functions of the module that was just announced which the plan names.
+    Functions(Vec<u64>),
 }
 
 /// Waits while a word has a value, but not for long; whether it has changed.

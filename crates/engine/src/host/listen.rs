@@ -1,7 +1,10 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
-use crate::listen::{MakeConsumer, Rings};
-use crate::report::{CrashReport, Joiner, Message};
+use super::Resolve;
+use crate::listen::{MakeConsumer, Remote, Rings};
+use crate::report::{CrashReport, Joiner, Message, ModuleMap};
+use crate::ring::Order;
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -17,16 +20,39 @@ pub struct Heard {
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
     joiner: Joiner,
+    remotes: HashMap<i32, Remote>,
+}
+
+/// Finds the functions that a plan names.
+pub struct Finder {
+    /// Looks into files.
+    pub resolve: Option<Resolve>,
+    /// What to look for.
+    pub names: Vec<String>,
+}
+
+impl Finder {
+    fn find(&self, map: &ModuleMap) -> Vec<u64> {
+        self.resolve.as_ref().map_or(Vec::new(), |resolve| (resolve.0)(map, &self.names))
+    }
 }
 
 impl Heard {
-    fn line(&mut self, line: &[u8], events: &mut Events<'_>) {
+    fn line(&mut self, line: &[u8], events: &mut Events<'_>, finder: &Finder) {
         let line = String::from_utf8_lossy(line);
         match self.joiner.add(&line) {
             Ok(None) => {}
-            Ok(Some(Message::Ring { process, number })) => {
-                if let Err(error) = events.take_up(process, number) {
-                    self.notes.push(format!("events of process {process} are lost: {error}"));
+            Ok(Some(Message::Ring { process, parent, number })) => {
+                match events.take_up(process, parent, number) {
+                    Ok(remote) => self.remotes.extend(remote.map(|remote| (process, remote))),
+                    Err(error) => {
+                        self.notes.push(format!("events of process {process} are lost: {error}"));
+                    }
+                }
+            }
+            Ok(Some(Message::Module { process, map })) => {
+                if let Some(remote) = self.remotes.get(&process) {
+                    remote.answer(Order::Functions(finder.find(&map)));
                 }
             }
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
@@ -50,11 +76,17 @@ impl<'a> Events<'a> {
         Self { make, rings, feeding: Vec::new() }
     }
 
-    fn take_up(&mut self, process: i32, number: u64) -> io::Result<()> {
-        if let Some(rings) = &self.rings {
-            self.feeding.push(rings.feed(number, (self.make)(process))?);
-        }
-        Ok(())
+    fn take_up(
+        &mut self,
+        process: i32,
+        parent: Option<i32>,
+        number: u64,
+    ) -> io::Result<Option<Remote>> {
+        let Some(rings) = &self.rings else { return Ok(None) };
+        let consumer = (self.make)(process);
+        let (thread, remote) = rings.take_up(number, process, parent, consumer)?;
+        self.feeding.push(thread);
+        Ok(Some(remote))
     }
 
     /// Brings the last of them; those of processes that live on end here. Whether all went well.
@@ -80,11 +112,12 @@ impl<'scope> Listener<'scope> {
     pub fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         events: Events<'env>,
+        finder: Finder,
         messages: OwnedFd,
         stop: OwnedFd,
         stopped: OwnedFd,
     ) -> Self {
-        let thread = scope.spawn(move || listen(events, messages, &stopped));
+        let thread = scope.spawn(move || listen(events, &finder, messages, &stopped));
         Self { thread, stop }
     }
 
@@ -98,17 +131,23 @@ impl<'scope> Listener<'scope> {
 
 fn listen(
     mut events: Events<'_>,
+    finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
 ) -> (Heard, Option<OwnedFd>) {
-    let (mut heard, open) = hear(&mut events, messages, stopped);
+    let (mut heard, open) = hear(&mut events, finder, messages, stopped);
     if !events.finish() {
         heard.fault = Some(("a consumer of events panicked".into(), 0));
     }
     (heard, open)
 }
 
-fn hear(events: &mut Events<'_>, messages: OwnedFd, stopped: &OwnedFd) -> (Heard, Option<OwnedFd>) {
+fn hear(
+    events: &mut Events<'_>,
+    finder: &Finder,
+    messages: OwnedFd,
+    stopped: &OwnedFd,
+) -> (Heard, Option<OwnedFd>) {
     let mut heard = Heard::default();
     let mut rest = Vec::new();
     let mut stopping = false;
@@ -119,7 +158,7 @@ fn hear(events: &mut Events<'_>, messages: OwnedFd, stopped: &OwnedFd) -> (Heard
                 return (heard, None);
             }
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                heard.line(&rest[..end], events);
+                heard.line(&rest[..end], events, finder);
                 rest.drain(..=end);
             }
         } else if stopping {

@@ -1,18 +1,22 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
+mod functions;
+mod observe;
+
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
 use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
+use events::count::Counter;
 use events::file::Writer;
-use events::{Consumer, Plan};
+use events::{Consumer, Discard, Plan};
+use observe::Observe;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments of `whydunit run`.
@@ -38,13 +42,12 @@ pub struct Run {
     output: Option<PathBuf>,
     #[command(flatten)]
     guest: Guest,
-    /// What to observe; the events are counted and thrown away unless they are saved
-    #[arg(long, value_enum, default_value = "nothing")]
-    observe: ObserveArgument,
+    #[command(flatten)]
+    observe: Observe,
     /// Save the events of the first process to a file
     #[arg(long, value_name = "FILE")]
     save_events: Option<PathBuf>,
-    /// Write how much was observed to a file, as JSON
+    /// Count instructions and bytes of events that are not saved, and write that to a file, as JSON
     #[arg(long, value_name = "FILE", hide = true)]
     stats: Option<PathBuf>,
 }
@@ -83,45 +86,24 @@ enum ChildrenArgument {
     Native,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum ObserveArgument {
-    /// Nothing at all
-    Nothing,
-    /// Ticks, as recording counts them
-    Ticks,
-    /// Which blocks are executed
-    Blocks,
-    /// The address of every memory access
-    Memory,
-}
-
-impl From<ObserveArgument> for Plan {
-    fn from(argument: ObserveArgument) -> Self {
-        let nothing = Self::default();
-        match argument {
-            ObserveArgument::Nothing => nothing,
-            ObserveArgument::Ticks => Self { ticks: true, ..nothing },
-            ObserveArgument::Blocks => Self { blocks: true, ..nothing },
-            ObserveArgument::Memory => Self { blocks: true, memory: true, ..nothing },
-        }
-    }
-}
-
 impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
         let Rules::None = self.rules;
-        let plan = Plan::from(self.observe);
+        let plan = self.observe.plan()?;
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let saving = self.save_events.as_deref().map(|path| Saving::to(path, plan)).transpose()?;
+        let saving = self.save_events.as_deref().map(|path| Saving::to(path, &plan)).transpose()?;
         let mut saved = saving.as_ref().map(Saving::consumer);
-        let bytes = Arc::new(AtomicU64::new(0));
+        let stats = Arc::new(Mutex::new(Stats::default()));
+        let measured = self.stats.is_some();
         let outcome = self.guest.run(plan, &mut |_| match saved.take() {
             Some(writer) => Box::new(writer),
-            None => Box::new(Measure(bytes.clone())),
+            None if measured => Box::new(Measure(Counter::default(), stats.clone())),
+            None => Box::new(Discard::default()),
         })?;
         if let Some(path) = &self.stats {
-            let text = format!("{{\"event_bytes\":{}}}\n", bytes.load(Ordering::Relaxed));
+            let stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = serde_json::to_string(&*stats)? + "\n";
             Output::of(Some(path), true)?.write(&text)?;
         }
         self.guest.report(&outcome, &mut output, self.json)?;
@@ -137,7 +119,7 @@ struct Saving {
 }
 
 impl Saving {
-    fn to(path: &Path, plan: Plan) -> anyhow::Result<Self> {
+    fn to(path: &Path, plan: &Plan) -> anyhow::Result<Self> {
         if !plan.emits() {
             anyhow::bail!(
                 "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
@@ -177,12 +159,25 @@ impl Consumer for Save {
     }
 }
 
-/// Looks at nothing but how much there is.
-struct Measure(Arc<AtomicU64>);
+/// How much was observed.
+#[derive(Default, serde::Serialize)]
+struct Stats {
+    instructions: u64,
+    event_bytes: u64,
+}
+
+/// Counts, and adds to what is there when the stream ends.
+struct Measure(Counter, Arc<Mutex<Stats>>);
 
 impl Consumer for Measure {
     fn records(&mut self, bytes: &[u8]) {
-        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.0.records(bytes);
+    }
+
+    fn end(&mut self) {
+        let mut stats = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.instructions += self.0.total().instructions;
+        stats.event_bytes += self.0.bytes;
     }
 }
 
@@ -205,6 +200,7 @@ impl Guest {
         make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
     ) -> anyhow::Result<Outcome> {
         let mut job = self.job();
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
         let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
         for note in &outcome.notes {
