@@ -76,6 +76,7 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         }
         libc::SYS_personality => process::personality(engine, a),
         libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
+        libc::SYS_membarrier => process::membarrier(a, pass),
         libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
         libc::SYS_execveat => {
             process::execve(engine, thread, a[0] as i32, a[1], a[2], a[3], a[4] as i32)

@@ -37,6 +37,21 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
     }
 }
 
+/// `membarrier`: without restartable sequences there are no barriers for them.
+pub fn membarrier(a: [u64; 6], pass: Outcome) -> Outcome {
+    const QUERY: i64 = 0;
+    const RESTARTABLE: i64 = 1 << 7 | 1 << 8;
+    match a[0] as i32 as i64 {
+        QUERY if a[1] == 0 => {
+            // SAFETY: asks only.
+            let offered = unsafe { syscall!(libc::SYS_membarrier, QUERY, 0, 0) };
+            Outcome::Answer(if offered < 0 { offered } else { offered & !RESTARTABLE })
+        }
+        command if command & RESTARTABLE != 0 => Outcome::error(libc::EINVAL),
+        _ => pass,
+    }
+}
+
 /// `personality`: whether addresses are random is not the guest's to see or change.
 pub fn personality(engine: &mut Engine, a: [u64; 6]) -> Outcome {
     const ASK: u32 = 0xffff_ffff;
