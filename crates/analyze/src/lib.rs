@@ -2,4 +2,6 @@
 //! program, and know neither the engine nor how their answers are shown.
 #![forbid(unsafe_code)]
 
+pub mod dependence;
 pub mod semantics;
+pub mod slice;

@@ -585,31 +585,22 @@ fn repeated(instruction: &Instruction) -> Option<StringOp> {
     }
 }
 
-/// A save or restore is a whole register that callees preserve, to or from the stack.
+/// A save pushes a register that callees preserve, a restore pops it. Moves to and from the stack
+/// are more often locals.
 fn shuttle(instruction: &Instruction) -> Option<Shuttle> {
     let preserved = |register: Register| {
         use Register as R;
         let kept = matches!(register, R::RBX | R::RBP | R::R12 | R::R13 | R::R14 | R::R15);
         kept.then(|| register.number() as u8)
     };
-    let on_stack = || {
-        matches!(instruction.memory_base(), Register::RSP | Register::RBP)
-            && instruction.memory_index() == Register::None
-    };
-    match (instruction.mnemonic(), instruction.op0_kind(), instruction.op1_kind()) {
-        (Mnemonic::Push, OpKind::Register, _) => {
+    match (instruction.mnemonic(), instruction.op0_kind()) {
+        (Mnemonic::Push, OpKind::Register) => {
             preserved(instruction.op0_register()).map(Shuttle::Save)
         }
-        (Mnemonic::Pop, OpKind::Register, _) => {
+        (Mnemonic::Pop, OpKind::Register) => {
             preserved(instruction.op0_register()).map(Shuttle::Restore)
         }
-        (Mnemonic::Leave, ..) => Some(Shuttle::Restore(5)),
-        (Mnemonic::Mov, OpKind::Memory, OpKind::Register) if on_stack() => {
-            preserved(instruction.op1_register()).map(Shuttle::Save)
-        }
-        (Mnemonic::Mov, OpKind::Register, OpKind::Memory) if on_stack() => {
-            preserved(instruction.op0_register()).map(Shuttle::Restore)
-        }
+        (Mnemonic::Leave, _) => Some(Shuttle::Restore(5)),
         _ => None,
     }
 }
