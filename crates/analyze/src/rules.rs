@@ -7,10 +7,14 @@
 //! ([`screen`]), and a condition whose searches through the trace are index lookups
 //! ([`evaluate`]).
 
+pub mod detector;
 pub mod evaluate;
+pub mod hit;
 pub mod language;
+pub mod machine;
 pub mod model;
 pub mod needs;
 pub mod screen;
 pub mod shipped;
 pub mod state;
+pub mod stream;

@@ -172,7 +172,11 @@ fn at_point(point: &Point, redex: &Redex) -> Option<Vec<RuleValue>> {
 fn without_keys(condition: &mut Condition) {
     match condition {
         Condition::And(all) | Condition::Or(all) => all.iter_mut().for_each(without_keys),
-        Condition::Not(inner) | Condition::OverSet(_, _, _, inner) => without_keys(inner),
+        Condition::Not(inner) => without_keys(inner),
+        Condition::OverSet(_, _, _, key, body) => {
+            *key = None;
+            without_keys(body);
+        }
         Condition::OverTrace(_, event, body) => {
             event.key = None;
             without_keys(body);

@@ -40,6 +40,36 @@ pub fn evaluate(rule: &Rule, point: &[Value], state: &dyn State) -> (Truth, Valu
     (truth, evaluation.values)
 }
 
+/// Evaluates a rule as often as it holds. A rule that says that something exists is one finding for
+/// each such thing; any other holds once or not at all.
+#[must_use]
+pub fn witnesses(rule: &Rule, point: &[Value], state: &dyn State) -> (Truth, Vec<Values>) {
+    let Condition::OverSet(Quantifier::Exists, slot, set, None, body) = &rule.condition else {
+        let (truth, values) = evaluate(rule, point, state);
+        let found = if truth == Truth::Holds { vec![values] } else { Vec::new() };
+        return (truth, found);
+    };
+    let (mut truth, mut found) = (Truth::Fails, Vec::new());
+    state.each(*set, None, &mut |value| {
+        let mut values: Values = vec![None; rule.variables.len()];
+        for (slot, value) in values.iter_mut().zip(point) {
+            *slot = Some(value.clone());
+        }
+        values[*slot] = Some(value);
+        let mut evaluation = Evaluation { state, values, fuel: FUEL };
+        match evaluation.holds(body) {
+            Truth::Holds => {
+                truth = Truth::Holds;
+                found.push(evaluation.values);
+            }
+            other if truth == Truth::Fails => truth = other,
+            _ => {}
+        }
+        Visit::More
+    });
+    (truth, found)
+}
+
 struct Evaluation<'a> {
     state: &'a dyn State,
     values: Values,
@@ -66,11 +96,16 @@ impl Evaluation<'_> {
                 negated(truth)
             }
             Condition::Compare(left, relation, right) => self.compare(left, *relation, right),
-            Condition::OverSet(quantifier, slot, set, body) => {
+            Condition::OverSet(quantifier, slot, set, key, body) => {
+                let key = match self.optional(key.as_ref()) {
+                    Answer::Is(key) => key,
+                    Answer::Nothing => return Found::new(*quantifier).truth(),
+                    Answer::NotKnown => return Truth::NotKnown,
+                };
                 let state = self.state;
                 let before = self.values[*slot].clone();
                 let mut found = Found::new(*quantifier);
-                state.each(*set, &mut |value| {
+                state.each(*set, key.as_ref(), &mut |value| {
                     self.values[*slot] = Some(value);
                     found.add(self.holds(body))
                 });
@@ -119,7 +154,7 @@ impl Evaluation<'_> {
         body: &Condition,
     ) -> Truth {
         let state = self.state;
-        let key = match self.key(event) {
+        let key = match self.optional(event.key.as_ref()) {
             Answer::Is(key) => key,
             // No event has a key that does not exist.
             Answer::Nothing => return Found::new(quantifier).truth(),
@@ -150,7 +185,7 @@ impl Evaluation<'_> {
 
     fn find_last(&mut self, event: &EventMatch) -> Truth {
         let state = self.state;
-        let key = match self.key(event) {
+        let key = match self.optional(event.key.as_ref()) {
             Answer::Is(key) => key,
             Answer::Nothing => return Truth::Fails,
             Answer::NotKnown => return Truth::NotKnown,
@@ -171,9 +206,9 @@ impl Evaluation<'_> {
         truth
     }
 
-    /// The key of an event pattern, `None` if any event may match.
-    fn key(&self, event: &EventMatch) -> Answer<Option<Value>> {
-        match event.key.as_ref().map(|term| self.term(term)) {
+    /// The value of a key, `None` if there is no key.
+    fn optional(&self, key: Option<&Term>) -> Answer<Option<Value>> {
+        match key.map(|term| self.term(term)) {
             None => Answer::Is(None),
             Some(Answer::Is(value)) => Answer::Is(Some(value)),
             Some(Answer::Nothing) => Answer::Nothing,

@@ -274,8 +274,8 @@ pub enum Condition {
     Not(Box<Condition>),
     /// A comparison. With a term that stands for nothing it does not hold.
     Compare(Term, Relation, Term),
-    /// Over the elements of a set.
-    OverSet(Quantifier, Slot, Set, Box<Condition>),
+    /// Over the elements of a set; with a term, over pointers into that block alone.
+    OverSet(Quantifier, Slot, Set, Option<Term>, Box<Condition>),
     /// Over the events of the trace, oldest first.
     OverTrace(Quantifier, EventMatch, Box<Condition>),
     /// The newest event that matches.

@@ -67,7 +67,7 @@ impl Needs {
                 self.term(left, variables);
                 self.term(right, variables);
             }
-            Condition::OverSet(_, _, set, body) => {
+            Condition::OverSet(_, _, set, _, body) => {
                 match set {
                     Set::Heap | Set::Freed => self.allocations = true,
                     Set::Pointers => self.pointers = true,

@@ -89,8 +89,8 @@ pub trait State {
     /// The family of the function that frees at this point.
     fn releaser(&self) -> i64;
 
-    /// Goes through a set.
-    fn each(&self, set: Set, visit: &mut dyn FnMut(Value) -> Visit);
+    /// Goes through a set. With a key, pointers into other blocks may be left out.
+    fn each(&self, set: Set, key: Option<&Value>, visit: &mut dyn FnMut(Value) -> Visit);
 
     /// Goes through the events of a kind, oldest first or newest first. With a key, events whose
     /// key argument ([`EventKind::key_argument`]) differs may be left out.

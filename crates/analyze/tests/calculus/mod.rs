@@ -339,7 +339,7 @@ impl Machine {
     /// Whether a block of the heap is pointed to by no value in memory or in the expression.
     pub fn has_lost_block(&self) -> bool {
         let mut reached = BTreeSet::new();
-        self.each(Set::Pointers, &mut |value| {
+        self.each(Set::Pointers, None, &mut |value| {
             if let RuleValue::Pointer(pointer) = value {
                 reached.extend(pointer.block);
             }
@@ -394,7 +394,13 @@ impl State for Machine {
         0
     }
 
-    fn each(&self, set: Set, visit: &mut dyn FnMut(RuleValue) -> Visit) {
+    /// Goes through the whole set, whatever the key.
+    fn each(
+        &self,
+        set: Set,
+        _key: Option<&RuleValue>,
+        visit: &mut dyn FnMut(RuleValue) -> Visit,
+    ) {
         let blocks = |blocks: &BTreeMap<BlockId, Block>| -> Vec<RuleValue> {
             blocks.keys().map(|id| RuleValue::Block(*id)).collect()
         };

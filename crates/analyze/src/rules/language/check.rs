@@ -411,12 +411,14 @@ impl<'a> Checker<'a> {
             return Err(Failed);
         };
         self.uses_part(word, set.span);
+        let known = self.bound();
         let slot = self.introduce(name, Some(*kind), true)?;
         let body = match body {
             Some(body) => self.condition(body)?,
             None => Condition::And(Vec::new()),
         };
-        Ok(Condition::OverSet(quantifier, slot, *found, Box::new(body)))
+        let key = if *found == Set::Pointers { block_of(slot, &body, &known) } else { None };
+        Ok(Condition::OverSet(quantifier, slot, *found, key, Box::new(body)))
     }
 
     fn over_trace(
@@ -673,11 +675,7 @@ fn key_of(matched: &EventMatch, body: &Condition, bound: &[bool]) -> Option<Term
     let Match::Variable(slot) = matched.arguments.get(matched.kind.key_argument())? else {
         return None;
     };
-    let conditions = match body {
-        Condition::And(all) => all.as_slice(),
-        other => std::slice::from_ref(other),
-    };
-    conditions.iter().find_map(|condition| match condition {
+    conjuncts(body).iter().find_map(|condition| match condition {
         Condition::Compare(Term::Variable(key), Relation::Equal, term)
         | Condition::Compare(term, Relation::Equal, Term::Variable(key))
             if key == slot && known_before(term, bound) =>
@@ -686,6 +684,26 @@ fn key_of(matched: &EventMatch, body: &Condition, bound: &[bool]) -> Option<Term
         }
         _ => None,
     })
+}
+
+/// The block that a pointer of a quantifier must point into, from `Bid(pointer) == TERM`.
+fn block_of(slot: Slot, body: &Condition, bound: &[bool]) -> Option<Term> {
+    let of_pointer = Term::Apply(Function::Bid, Box::new(Term::Variable(slot)));
+    conjuncts(body).iter().find_map(|condition| match condition {
+        Condition::Compare(left, Relation::Equal, right) => {
+            let other = if *left == of_pointer { right } else { left };
+            let pointer = if *left == of_pointer { left } else { right };
+            (*pointer == of_pointer && known_before(other, bound)).then(|| other.clone())
+        }
+        _ => None,
+    })
+}
+
+fn conjuncts(body: &Condition) -> &[Condition] {
+    match body {
+        Condition::And(all) => all.as_slice(),
+        other => std::slice::from_ref(other),
+    }
 }
 
 fn known_before(term: &Term, bound: &[bool]) -> bool {
