@@ -27,6 +27,8 @@ pub struct Config {
     pub children: Children,
     /// What to observe.
     pub plan: Plan,
+    /// Whether the host may change the plan while the guest runs.
+    pub controlled: bool,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
     /// Load the guest, stop, and run it natively: the reference for tests.

@@ -7,10 +7,10 @@ mod supervise;
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::listen::MakeConsumer;
-use crate::report::CrashReport;
+use crate::report::{CrashReport, ModuleMap};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
-use listen::{Heard, Listener};
+use listen::{Finder, Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -19,6 +19,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use supervise::{Inherited, Supervisor};
 
 /// What to run and how.
@@ -34,6 +35,20 @@ pub struct Job {
     pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// Whether consumers may change the plan while the guest runs.
+    pub controlled: bool,
+    /// Finds the functions that the plan names.
+    pub resolve: Option<Resolve>,
+}
+
+/// Finds functions by name in a file that has been mapped: the addresses of those that are there.
+#[derive(Clone)]
+pub struct Resolve(pub Arc<dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync>);
+
+impl std::fmt::Debug for Resolve {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Resolve")
+    }
 }
 
 impl Job {
@@ -45,6 +60,8 @@ impl Job {
             children: Children::Follow,
             plan: Plan::default(),
             superblock_limit: usize::MAX,
+            controlled: false,
+            resolve: None,
         }
     }
 }
@@ -131,7 +148,8 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
-        plan: job.plan,
+        plan: job.plan.clone(),
+        controlled: job.controlled,
         superblock_limit: job.superblock_limit,
         native: false,
         // SAFETY: asks only.
@@ -150,7 +168,8 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, own, config));
     let (status, (heard, open)) = std::thread::scope(|scope| {
-        let listener = Listener::start(scope, make, reader, stop, stopped);
+        let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
+        let listener = Listener::start(scope, make, finder, reader, stop, stopped);
         (supervisor.wait(child.id() as i32, true), listener.finish())
     });
     let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
@@ -318,6 +337,7 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         program: path.into_os_string().into_vec(),
         children: Children::Native,
         plan: Plan::default(),
+        controlled: false,
         superblock_limit: job.superblock_limit,
         native: true,
         personality: 0,

@@ -20,8 +20,17 @@ pub enum Message {
     Ring {
         /// The process.
         process: i32,
+        /// The one that it was forked from.
+        parent: Option<i32>,
         /// Its descriptor.
         descriptor: i32,
+    },
+    /// A file with code has been mapped; the process waits for an answer.
+    Module {
+        /// The process.
+        process: i32,
+        /// What is where.
+        map: ModuleMap,
     },
     /// Something worth telling the user.
     Note(String),

@@ -1,12 +1,14 @@
 //! The ring of event buffers that a runner fills and the host empties, in memory that they share.
 //!
 //! ```text
-//! page 0   attached u32, then for each buffer: state u32, length u32
-//! then     the buffers
+//! page 0   attached u32, then for each buffer: state u32, length u32; running thread u32; mailbox
+//! then     the text in the mailbox, and the buffers
 //! ```
 //! The runner maps each buffer with an unmapped page behind it: a record that runs over the end
 //! faults, so that translated code needs no bounds check.
 
+use events::Plan;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Number of buffers.
@@ -14,7 +16,9 @@ pub const BUFFERS: usize = 8;
 /// Bytes of a buffer.
 pub const BUFFER_BYTES: u64 = 1 << 20;
 /// Bytes before the first buffer.
-pub const HEADER_BYTES: u64 = 4096;
+pub const HEADER_BYTES: u64 = 4096 + MAIL_BYTES;
+/// Most bytes of a text from the host.
+pub const MAIL_BYTES: u64 = 1 << 20;
 /// Bytes of the whole.
 pub const TOTAL_BYTES: u64 = HEADER_BYTES + BUFFERS as u64 * BUFFER_BYTES;
 
@@ -32,6 +36,39 @@ pub struct Header {
     pub attached: AtomicU32,
     /// State and length of each buffer.
     pub buffers: [(AtomicU32, AtomicU32); BUFFERS],
+    /// The thread that held the baton last; zero when the host must not signal any more.
+    pub running: AtomicU32,
+    /// Not zero while the host may be about to signal that thread.
+    pub signalling: AtomicU32,
+    /// From the host to the runner.
+    pub mailbox: Mailbox,
+}
+
+/// Where the host leaves one text at a time for the runner.
+#[repr(C)]
+pub struct Mailbox {
+    /// How many texts the host has left.
+    pub sent: AtomicU32,
+    /// How many of them the runner has taken.
+    pub taken: AtomicU32,
+    /// Length of the text that is there.
+    pub length: AtomicU32,
+}
+
+impl Mailbox {
+    /// Whether a text has not been taken yet.
+    pub fn has_mail(&self) -> bool {
+        self.sent.load(Ordering::Acquire) != self.taken.load(Ordering::Relaxed)
+    }
+}
+
+/// What the host may tell a runner.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// Puts another plan in force.
+    Plan(Box<Plan>),
+    /// Functions of the module that was just announced which the plan names.
+    Functions(Vec<u64>),
 }
 
 /// Waits while a word has a value.

@@ -5,7 +5,7 @@ use crate::consume::Consumer;
 use std::io::{self, Read, Write};
 
 const MAGIC: &[u8; 8] = b"WDEVENTS";
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 const LARGEST_CHUNK: u32 = 64 << 20;
 
 /// Writes a stream.

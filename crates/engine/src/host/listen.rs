@@ -1,7 +1,10 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
-use crate::listen::{self as rings, MakeConsumer};
-use crate::report::{CrashReport, Joiner, Message};
+use super::Resolve;
+use crate::listen::{self as rings, MakeConsumer, Remote};
+use crate::report::{CrashReport, Joiner, Message, ModuleMap};
+use crate::ring::Order;
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
@@ -16,17 +19,46 @@ pub struct Heard {
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
     joiner: Joiner,
+    remotes: HashMap<i32, Remote>,
+}
+
+/// Finds the functions that a plan names.
+pub struct Finder {
+    /// Looks into files.
+    pub resolve: Option<Resolve>,
+    /// What to look for.
+    pub names: Vec<String>,
+}
+
+impl Finder {
+    fn find(&self, map: &ModuleMap) -> Vec<u64> {
+        self.resolve.as_ref().map_or(Vec::new(), |resolve| (resolve.0)(map, &self.names))
+    }
 }
 
 impl Heard {
-    fn line(&mut self, line: &[u8], make: MakeConsumer<'_>, feeding: &mut Vec<JoinHandle<()>>) {
+    fn line(
+        &mut self,
+        line: &[u8],
+        make: MakeConsumer<'_>,
+        finder: &Finder,
+        feeding: &mut Vec<JoinHandle<()>>,
+    ) {
         let line = String::from_utf8_lossy(line);
         match self.joiner.add(&line) {
             Ok(None) => {}
-            Ok(Some(Message::Ring { process, descriptor })) => {
-                match rings::attach(process, descriptor, make(process)) {
-                    Ok(thread) => feeding.push(thread),
+            Ok(Some(Message::Ring { process, parent, descriptor })) => {
+                match rings::attach(process, parent, descriptor, make(process)) {
+                    Ok((thread, remote)) => {
+                        feeding.push(thread);
+                        self.remotes.insert(process, remote);
+                    }
                     Err(error) => self.notes.push(format!("events of {process} are lost: {error}")),
+                }
+            }
+            Ok(Some(Message::Module { process, map })) => {
+                if let Some(remote) = self.remotes.get(&process) {
+                    remote.answer(Order::Functions(finder.find(&map)));
                 }
             }
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
@@ -49,11 +81,12 @@ impl<'scope> Listener<'scope> {
     pub fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
         make: MakeConsumer<'env>,
+        finder: Finder,
         messages: OwnedFd,
         stop: OwnedFd,
         stopped: OwnedFd,
     ) -> Self {
-        let thread = scope.spawn(move || listen(make, messages, &stopped));
+        let thread = scope.spawn(move || listen(make, &finder, messages, &stopped));
         Self { thread, stop }
     }
 
@@ -67,11 +100,12 @@ impl<'scope> Listener<'scope> {
 
 fn listen(
     make: MakeConsumer<'_>,
+    finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
 ) -> (Heard, Option<OwnedFd>) {
     let mut feeding = Vec::new();
-    let (mut heard, open) = hear(make, messages, stopped, &mut feeding);
+    let (mut heard, open) = hear(make, finder, messages, stopped, &mut feeding);
     // What a process that lives on has to say is not waited for.
     for thread in feeding.into_iter().filter(|thread| open.is_none() || thread.is_finished()) {
         if thread.join().is_err() {
@@ -83,6 +117,7 @@ fn listen(
 
 fn hear(
     make: MakeConsumer<'_>,
+    finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
     feeding: &mut Vec<JoinHandle<()>>,
@@ -97,7 +132,7 @@ fn hear(
                 return (heard, None);
             }
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                heard.line(&rest[..end], make, feeding);
+                heard.line(&rest[..end], make, finder, feeding);
                 rest.drain(..=end);
             }
         } else if stopping {

@@ -11,7 +11,7 @@ use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
-    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, lower,
+    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant, lower,
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
@@ -61,6 +61,12 @@ pub struct Fragment {
     observed: Option<Observed>,
     /// Its one instruction's accesses must be worked out before it is entered.
     pub explicit: bool,
+    /// The dispatcher must be there whenever it is entered.
+    attended: bool,
+    /// The dispatcher wants to know when it is left.
+    comes_back: bool,
+    variant: Variant,
+    shadow_register: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -95,6 +101,11 @@ impl Fragment {
     /// What the event stream has to do with it.
     pub fn observed(&self) -> Option<&Observed> {
         self.observed.as_ref()
+    }
+
+    /// The register that holds the base of the shadow in it.
+    pub fn shadow_register(&self) -> Option<u8> {
+        self.shadow_register
     }
 
     /// Guest address of an instruction of the superblock.
@@ -253,8 +264,8 @@ impl Cache {
     }
 
     /// The live translation of a guest address.
-    pub fn find(&self, pc: u64) -> Option<Id> {
-        self.by_pc.get(&pc).copied()
+    pub fn find(&self, pc: u64, variant: Variant) -> Option<Id> {
+        self.by_pc.get(&key(pc, variant)).copied()
     }
 
     /// A translation by its number.
@@ -273,14 +284,26 @@ impl Cache {
     }
 
     /// Translates a superblock into the cache, which is not full. Also the facts for the
-    /// consumer of its events.
-    pub fn add(&mut self, superblock: &Superblock, plan: Plan) -> (Id, Option<Shape>) {
+    /// consumer of its events. `stop`: the dispatcher must be there whenever it is entered.
+    pub fn add(
+        &mut self,
+        superblock: &Superblock,
+        plan: &Plan,
+        variant: Variant,
+        stop: bool,
+    ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan);
+        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan, variant);
         let shape = translation.shape.take();
-        let id = self.insert(superblock, translation);
+        let shadow_register = translation.shadow_register;
+        let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
-        fragment.explicit = superblock.guests[0].accesses == Accesses::Explicit;
+        let accesses = &superblock.guests[0].accesses;
+        let tested = plan.filter.is_some() && matches!(accesses, Accesses::Repeat { .. });
+        fragment.explicit = *accesses == Accesses::Explicit || tested;
+        fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
+        fragment.comes_back = tested || variant != Variant::Usual;
+        fragment.shadow_register = shadow_register;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -289,7 +312,12 @@ impl Cache {
         (id, shape)
     }
 
-    fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
+    fn insert(
+        &mut self,
+        superblock: &Superblock,
+        translation: Translation,
+        variant: Variant,
+    ) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
         self.copy_in(&translation.code);
@@ -308,7 +336,7 @@ impl Cache {
         for page in pages {
             self.by_page.entry(page).or_default().push(id);
         }
-        self.by_pc.insert(superblock.pc, id);
+        self.by_pc.insert(key(superblock.pc, variant), id);
         self.fragments.push(Fragment {
             pc: superblock.pc,
             start,
@@ -325,6 +353,10 @@ impl Cache {
                 repeats: Box::default(),
             }),
             explicit: false,
+            attended: false,
+            comes_back: false,
+            variant,
+            shadow_register: None,
         });
         id
     }
@@ -335,7 +367,8 @@ impl Cache {
         let Some(from) = self.exits.get_mut(index) else { return };
         if from.linked
             || from.exit.patch == 0
-            || self.fragments[to as usize].explicit
+            || self.fragments[to as usize].attended
+            || self.fragments[from.fragment as usize].comes_back
             || !self.fragments[from.fragment as usize].alive
         {
             return;
@@ -349,7 +382,7 @@ impl Cache {
     /// Lets indirect branches find the translation.
     pub fn link_indirect(&mut self, to: Id) {
         let fragment = &self.fragments[to as usize];
-        if fragment.explicit {
+        if fragment.attended {
             return;
         }
         let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
@@ -389,14 +422,14 @@ impl Cache {
         if !std::mem::replace(&mut fragment.alive, false) {
             return;
         }
-        let (pc, prefix) = (fragment.pc, fragment.start);
+        let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
         for exit in std::mem::take(&mut fragment.incoming) {
             let from = &mut self.exits[exit as usize];
             from.linked = false;
             write_displacement(from.exit.patch, from.exit.stub);
         }
-        if self.by_pc.get(&pc) == Some(&id) {
-            self.by_pc.remove(&pc);
+        if self.by_pc.get(&key(pc, variant)) == Some(&id) {
+            self.by_pc.remove(&key(pc, variant));
         }
         let miss = self.shared.table_miss;
         let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
@@ -436,6 +469,11 @@ impl Cache {
     pub fn size(&self) -> (usize, u64) {
         (self.fragments.len(), self.next - self.start)
     }
+}
+
+/// Translations are found by address and variant: the upper bits of an address are all alike.
+fn key(pc: u64, variant: Variant) -> u64 {
+    pc ^ (variant as u64) << 60
 }
 
 fn second_table() -> &'static mut [[u64; 2]] {

@@ -16,7 +16,12 @@ const FIRST_BUFFER: u64 = layout::EVENT_BUFFERS.start + 0x10000;
 /// The ring of this process.
 pub struct Ring {
     current: usize,
+    /// Where the stream goes on, while what is written goes nowhere.
+    muted: Option<u64>,
 }
+
+/// What goes nowhere is written here.
+const NOWHERE: u64 = FIRST_BUFFER + BUFFERS as u64 * SPACING;
 
 fn header() -> &'static Header {
     // SAFETY: mapped by `Ring::new` before anyone asks.
@@ -28,8 +33,9 @@ fn start_of(buffer: usize) -> u64 {
 }
 
 impl Ring {
-    /// Makes a ring, and waits until the host has taken it up.
-    pub fn new() -> Result<Self, i32> {
+    /// Makes a ring, and waits until the host has taken it up. `parent`: the process that this one
+    /// was forked from.
+    pub fn new(parent: Option<i32>) -> Result<Self, i32> {
         // SAFETY: the kernel reads a terminated name.
         let file =
             unsafe { syscall!(libc::SYS_memfd_create, c"events".as_ptr(), libc::MFD_CLOEXEC) };
@@ -50,22 +56,57 @@ impl Ring {
                 let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
                 sys::map_fixed(start, BUFFER_BYTES, protection, flags, file, offset)?;
             }
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            sys::map_fixed(NOWHERE, BUFFER_BYTES, protection, flags, -1, 0)?;
         }
-        report::send(&Message::Ring { process: sys::getpid(), descriptor: file });
+        report::send(&Message::Ring { process: sys::getpid(), parent, descriptor: file });
         ring::wait_while(&header().attached, 0);
         // SAFETY: ours.
         unsafe { syscall!(libc::SYS_close, file) };
         cpu().events = start_of(0);
-        Ok(Self { current: 0 })
+        Ok(Self { current: 0, muted: None })
     }
 
     /// The end of the buffer in use.
     pub fn end(&self) -> u64 {
-        start_of(self.current) + BUFFER_BYTES
+        self.begin() + BUFFER_BYTES
+    }
+
+    fn begin(&self) -> u64 {
+        if self.muted.is_some() { NOWHERE } else { start_of(self.current) }
+    }
+
+    /// From now on what is written goes nowhere, or to the stream again. No superblock is under
+    /// way.
+    pub fn mute(&mut self, on: bool) {
+        match (on, self.muted) {
+            (true, None) => {
+                self.muted = Some(cpu().events);
+                cpu().events = NOWHERE;
+            }
+            (false, Some(events)) => {
+                self.muted = None;
+                cpu().events = events;
+            }
+            _ => {}
+        }
+    }
+
+    /// What came from the host, and whether there is any.
+    pub fn mailbox(&self) -> &'static ring::Mailbox {
+        &header().mailbox
+    }
+
+    /// The host can ask this thread to look into its mail.
+    pub fn running(&self, thread: i32) {
+        header().running.store(thread as u32, Ordering::Relaxed);
     }
 
     /// Hands the buffer over, up to `length`, and goes on in the next one.
     fn turn(&mut self, length: u64, state: u32) {
+        if self.muted.is_some() {
+            return;
+        }
         let (word, bytes) = &header().buffers[self.current];
         bytes.store(length as u32, Ordering::Relaxed);
         ring::set(word, state);
@@ -82,12 +123,12 @@ impl Ring {
     /// signal handler; the new place of the record.
     pub fn overflow(&mut self) -> u64 {
         let record = cpu().events;
-        let (begin, end) = (start_of(self.current), self.end());
+        let (begin, end) = (self.begin(), self.end());
         self.turn(record - begin, FULL);
-        let fresh = start_of(self.current);
+        let fresh = self.begin();
         // SAFETY: both ranges are mapped buffers; a record is far shorter than a buffer.
         unsafe {
-            std::ptr::copy_nonoverlapping(
+            std::ptr::copy(
                 record as *const u8,
                 fresh as *mut u8,
                 (end - record) as usize,
@@ -100,14 +141,22 @@ impl Ring {
     /// Appends a record of the dispatcher's. No superblock is under way.
     pub fn append(&mut self, bytes: &[u8]) {
         if cpu().events + bytes.len() as u64 > self.end() {
-            self.turn(cpu().events - start_of(self.current), FULL);
-            cpu().events = start_of(self.current);
+            self.turn(cpu().events - self.begin(), FULL);
+            cpu().events = self.begin();
         }
         // SAFETY: there is room, checked above; shapes are far shorter than a buffer.
         unsafe {
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), cpu().events as *mut u8, bytes.len());
         }
         cpu().events += bytes.len() as u64;
+    }
+
+    /// The same, also while what is written goes nowhere.
+    pub fn append_always(&mut self, bytes: &[u8]) {
+        let muted = self.muted.is_some();
+        self.mute(false);
+        self.append(bytes);
+        self.mute(muted);
     }
 
     /// A superblock was left in the middle: what it has stored, and what the dispatcher adds,
@@ -127,6 +176,12 @@ impl Ring {
 
     /// Hands over what there is; nothing more will come.
     pub fn finish(&mut self) {
+        self.mute(false);
+        // No signal of the host's may reach the program that may come next.
+        header().running.store(0, Ordering::SeqCst);
+        while header().signalling.load(Ordering::SeqCst) != 0 {
+            std::hint::spin_loop();
+        }
         self.turn(cpu().events - start_of(self.current), LAST);
         // Other threads may run on until the kernel ends them; nobody will read what they do.
         cpu().events = start_of(self.current);

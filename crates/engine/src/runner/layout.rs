@@ -29,6 +29,13 @@ pub const SECOND_ENTRIES: usize = 1 << 16;
 /// guest's address space.
 pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;
 
+/// The shadow of the guest's memory: one byte for eight.
+pub const SHADOW: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+
+/// The shadow of an address is at `(address >> 3) + SHADOW_BASE`. Its low bits are also the shift
+/// count.
+pub const SHADOW_BASE: u64 = SHADOW.start + 3;
+
 /// The heap behind the global allocator.
 pub const HEAP: Range<u64> = 0x3000_0000_0000..0x3100_0000_0000;
 

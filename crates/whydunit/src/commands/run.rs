@@ -1,5 +1,8 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
+mod functions;
+mod observe;
+
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
 use crate::render::style::Style;
@@ -7,14 +10,15 @@ use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
+use events::count::Counter;
 use events::file::Writer;
-use events::{Consumer, Plan};
+use events::{Consumer, Discard, Plan};
+use observe::Observe;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments of `whydunit run`.
 #[derive(clap::Args)]
@@ -39,13 +43,12 @@ pub struct Run {
     output: Option<PathBuf>,
     #[command(flatten)]
     guest: Guest,
-    /// What to observe; the events are counted and thrown away unless they are saved
-    #[arg(long, value_enum, default_value = "nothing")]
-    observe: ObserveArgument,
+    #[command(flatten)]
+    observe: Observe,
     /// Save the events of the first process to a file
     #[arg(long, value_name = "FILE")]
     save_events: Option<PathBuf>,
-    /// Write how much was observed to a file, as JSON
+    /// Count instructions and bytes of events that are not saved, and write that to a file, as JSON
     #[arg(long, value_name = "FILE", hide = true)]
     stats: Option<PathBuf>,
 }
@@ -84,42 +87,21 @@ enum ChildrenArgument {
     Native,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum ObserveArgument {
-    /// Nothing at all
-    Nothing,
-    /// Ticks, as recording counts them
-    Ticks,
-    /// Which blocks are executed
-    Blocks,
-    /// The address of every memory access
-    Memory,
-}
-
-impl From<ObserveArgument> for Plan {
-    fn from(argument: ObserveArgument) -> Self {
-        let nothing = Self::default();
-        match argument {
-            ObserveArgument::Nothing => nothing,
-            ObserveArgument::Ticks => Self { ticks: true, ..nothing },
-            ObserveArgument::Blocks => Self { blocks: true, ..nothing },
-            ObserveArgument::Memory => Self { blocks: true, memory: true, ..nothing },
-        }
-    }
-}
-
 impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
         let Rules::None = self.rules;
         let mut file = self.save_events.as_deref().map(save_to).transpose()?;
-        let bytes = Arc::new(AtomicU64::new(0));
-        let outcome = self.guest.run(self.observe.into(), &mut |_| match file.take() {
+        let stats = Arc::new(Mutex::new(Stats::default()));
+        let measured = self.stats.is_some();
+        let outcome = self.guest.run(self.observe.plan()?, &mut |_| match file.take() {
             Some(writer) => Box::new(writer),
-            None => Box::new(Measure(bytes.clone())),
+            None if measured => Box::new(Measure(Counter::default(), stats.clone())),
+            None => Box::new(Discard::default()),
         })?;
         if let Some(path) = &self.stats {
-            let text = format!("{{\"event_bytes\":{}}}\n", bytes.load(Ordering::Relaxed));
+            let stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = serde_json::to_string(&*stats)? + "\n";
             std::fs::write(path, text)
                 .with_context(|| format!("cannot write {}", path.display()))?;
         }
@@ -134,12 +116,25 @@ fn save_to(path: &Path) -> anyhow::Result<Writer<BufWriter<File>>> {
     Writer::new(BufWriter::new(file)).with_context(context)
 }
 
-/// Looks at nothing but how much there is.
-struct Measure(Arc<AtomicU64>);
+/// How much was observed.
+#[derive(Default, serde::Serialize)]
+struct Stats {
+    instructions: u64,
+    event_bytes: u64,
+}
+
+/// Counts, and adds to what is there when the stream ends.
+struct Measure(Counter, Arc<Mutex<Stats>>);
 
 impl Consumer for Measure {
     fn records(&mut self, bytes: &[u8]) {
-        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.0.records(bytes);
+    }
+
+    fn end(&mut self) {
+        let mut stats = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.instructions += self.0.total().instructions;
+        stats.event_bytes += self.0.bytes;
     }
 }
 
@@ -162,6 +157,7 @@ impl Guest {
         make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
     ) -> anyhow::Result<Outcome> {
         let mut job = self.job();
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
         let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
         for note in &outcome.notes {

@@ -13,7 +13,7 @@ use crate::runner::layout;
 use crate::runner::stack;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::translate::facts::number;
-use crate::runner::translate::lower::EXIT_FAULT;
+use crate::runner::translate::lower::{EXIT_FAULT, EXIT_SUSPECT};
 use iced_x86::{Decoder, DecoderOptions};
 use std::arch::global_asm;
 use std::sync::atomic::Ordering;
@@ -88,7 +88,7 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
     let raised_here = is_fault(signal) && info.code() > 0;
     if raised_here {
         fault(info, context, thread);
-    } else if signal == KICK && take_kick(thread) {
+    } else if signal == KICK && (take_kick(thread) || engine::is_ordered()) {
         thread.preempt = true;
         if thread.inbox.signals() == Mask::default() {
             redo_interrupted_call(context);
@@ -228,6 +228,13 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
     let mut registers = guest_registers(context, &located);
+    if is_test(pc, located.fragment) {
+        // An address without a shadow: the guest's own access will tell.
+        registers.flags &= !TRAP_FLAG;
+        thread.left_in = Some(located.left());
+        land(context, thread, registers, EXIT_SUSPECT);
+        return;
+    }
     let mut info = info;
     registers.flags &= !TRAP_FLAG;
     if info.address() == pc {
@@ -242,6 +249,15 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
 fn record_register(pc: u64) -> Option<u8> {
     let fragment = engine::cache().locate(pc)?.fragment;
     Some(engine::cache().fragment(fragment).observed()?.record_register)
+}
+
+/// Whether the instruction at `pc` tests an access of the guest's, and is not that access itself.
+fn is_test(pc: u64, fragment: u32) -> bool {
+    let Some(base) = engine::cache().fragment(fragment).shadow_register() else { return false };
+    // SAFETY: translated code at least as long as the instruction that faulted.
+    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
+    let test = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
+    number(test.memory_index()) == Some(base)
 }
 
 /// A guest that has alignment checked must not notice that records are not aligned: if it was a

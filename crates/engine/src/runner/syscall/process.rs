@@ -7,6 +7,7 @@ use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::events::Ring;
+use crate::runner::screen::Shadow;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
@@ -239,15 +240,18 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        restart_events(thread.tid);
+        if engine.shadow.is_some() {
+            engine.shadow = Shadow::new(true).ok();
+        }
+        restart_events(thread.tid, Some(sys::getppid()));
     }
     start::follow_host(engine.config.lifeline);
 }
 
 /// A new ring, and a consumer that knows no shapes yet.
-fn restart_events(thread: i32) {
+fn restart_events(thread: i32, parent: Option<i32>) {
     let engine = engine::engine();
-    engine.ring = Ring::new().ok();
+    engine.ring = Ring::new(parent).ok();
     engine.cache.flush();
     engine.record_thread(thread);
 }
@@ -457,7 +461,7 @@ fn execute(
         unsafe { engine::take_baton(thread) };
     }
     if observed {
-        restart_events(thread.tid);
+        restart_events(thread.tid, None);
     }
     signal::apply(thread.mask);
     Outcome::Answer(answer)

@@ -222,6 +222,35 @@ impl Emit {
         self.memory(to, base, displacement);
     }
 
+    /// `shrx register, register, count`: leaves flags alone.
+    pub fn shift_right(&mut self, register: u8, count: u8) {
+        // VEX with R and B inverted, map 0F38, W and the count in vvvv, pp = F2.
+        let extension = (!register >> 3 & 1) << 7 | 1 << 6 | (!register >> 3 & 1) << 5;
+        let low = register & 7;
+        self.raw(&[0xc4, extension | 2, 0x80 | (!count & 15) << 3 | 3, 0xf7]);
+        self.bytes.push(0xc0 | low << 3 | low);
+    }
+
+    /// Loads 1, 2, 4 or 8 bytes at `[base + index]`, extended with zeros; `index` is not rsp.
+    pub fn load_sum(&mut self, to: u8, base: u8, index: u8, bytes: u8) {
+        debug_assert_ne!(index, RSP);
+        let rex = Self::rex(bytes == 8, to, base) | (index >> 3) << 1;
+        self.bytes.push(rex);
+        match bytes {
+            1 => self.raw(&[0x0f, 0xb6]),
+            2 => self.raw(&[0x0f, 0xb7]),
+            _ => self.bytes.push(0x8b),
+        }
+        // Mode 1 with a zero byte: mode 0 has no form with rbp or r13 as the base.
+        self.raw(&[0x44 | (to & 7) << 3, (index & 7) << 3 | base & 7, 0]);
+    }
+
+    /// `rdfsbase register` or `rdgsbase register`.
+    pub fn segment_base(&mut self, register: u8, gs: bool) {
+        let rex = Self::rex(true, 0, register);
+        self.raw(&[0xf3, rex, 0x0f, 0xae, 0xc0 | u8::from(gs) << 3 | register & 7]);
+    }
+
     /// `jmp [table + index * 8]` with a table below 2 GiB.
     pub fn jump_through_table(&mut self, table: u64, index: u8) {
         if index >= R8 {
@@ -383,6 +412,14 @@ mod tests {
             (disassemble(|e| e.jump_through_table(CELL, 1)), "jmp qword ptr [rcx*8+73000010h]"),
             (disassemble(|e| e.jump_through_table(CELL, 9)), "jmp qword ptr [r9*8+73000010h]"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
+            (disassemble(|e| e.shift_right(1, 9)), "shrx rcx, rcx, r9"),
+            (disassemble(|e| e.shift_right(12, 3)), "shrx r12, r12, rbx"),
+            (disassemble(|e| e.load_sum(1, 1, 9, 1)), "movzx ecx, byte ptr [rcx+r9]"),
+            (disassemble(|e| e.load_sum(1, 1, 13, 2)), "movzx ecx, word ptr [rcx+r13]"),
+            (disassemble(|e| e.load_sum(1, 1, 5, 4)), "mov ecx, [rcx+rbp]"),
+            (disassemble(|e| e.load_sum(9, 13, 0, 8)), "mov r9, [r13+rax]"),
+            (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
+            (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),
             (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),
             (disassemble(|e| e.compare_cell(CELL, 1)), "cmp [73000010h], rcx"),
             (disassemble(|e| e.compare_cell_imm32(CELL, 9)), "cmp qword ptr [73000010h], 9"),
