@@ -4,6 +4,7 @@ mod correlate;
 mod count;
 mod demo;
 mod linearize;
+pub mod rules;
 mod run;
 
 use crate::exit::Exit;

@@ -259,13 +259,13 @@ impl Detector {
         if let (None, Some(decides)) = (origin, &code.meaning.decides) {
             parts = decides.values | decides.conditions;
             origin = thread.unwritten_use(&parts);
-            let reads = accesses.iter().filter(|access| !access.write);
-            for access in reads.filter(|_| origin.is_none() && !decides.reads.is_empty()) {
-                let size = access.size;
-                if self.machine.unwritten.first(access.address, u64::from(size)).is_some() {
-                    origin = Some(Origin { pc: code.pc, address: access.address, size });
-                }
-            }
+            let reads = accesses.iter().filter(|access| !access.write && !decides.reads.is_empty());
+            let unwritten = |access: &&Access| {
+                self.machine.unwritten.first(access.address, u64::from(access.size)).is_some()
+            };
+            let read = reads.clone().find(unwritten);
+            let made = |access: &Access| Origin { pc: code.pc, address: access.address, size: access.size };
+            origin = origin.or(read.map(made));
         }
         let Some(origin) = origin else { return };
         // Once told, what follows from it is no news.

@@ -1,8 +1,9 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
-mod functions;
+pub(super) mod functions;
 mod observe;
 
+use super::rules::{Chosen, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
 use crate::render::style::Style;
@@ -32,9 +33,8 @@ Exit codes: 0 the program ended by itself, whatever its own exit code; 1 it or a
 ended by a signal; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
 docs/run.md.")]
 pub struct Run {
-    /// Rules to check; only `none` exists today
-    #[arg(long, value_enum, default_value = "none", hide_possible_values = true)]
-    rules: Rules,
+    #[command(flatten)]
+    rules: RuleArguments,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -70,11 +70,6 @@ pub struct Guest {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Rules {
-    None,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExitCodeOf {
     Tool,
@@ -90,7 +85,10 @@ enum ChildrenArgument {
 impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let Rules::None = self.rules;
+        let chosen = self.rules.choose()?;
+        if !chosen.rules.is_empty() {
+            return self.check(&chosen);
+        }
         let mut file = self.save_events.as_deref().map(save_to).transpose()?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
@@ -107,6 +105,28 @@ impl Run {
         }
         self.guest.report(&outcome, self.output.as_deref(), self.json)?;
         Ok(self.guest.exit(&outcome))
+    }
+}
+
+impl Run {
+    /// Runs the program under rules.
+    fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
+        let watch = Watch::new(chosen);
+        let mut job = self.guest.job();
+        job.resolve = Some(watch.resolver());
+        job.plan = watch.plan();
+        let mut make = |_| watch.consumer().unwrap_or_else(|| Box::new(Discard::default()));
+        let outcome = host::run_with(&job, &mut make).map_err(fault_or_input)?;
+        outcome.notes.iter().for_each(|note| render::note(note));
+        let found = watch.finish(chosen, &outcome.crashes);
+        let report = self.guest.run_report(&outcome).with_rules(found.findings.clone());
+        self.guest.write(&report, self.output.as_deref(), self.json)?;
+        render::rules::epilogue(&found, chosen)?;
+        Ok(match (chosen.exit_code, found.findings.is_empty()) {
+            (_, true) => self.guest.exit(&outcome),
+            (Some(code), false) => Exit::Guest(code),
+            (None, false) => self.guest.exit_with_findings(&outcome),
+        })
     }
 }
 
@@ -168,11 +188,26 @@ impl Guest {
 
     /// Tells how the run went.
     pub fn report(&self, outcome: &Outcome, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
+        self.write(&self.run_report(outcome), file, json)
+    }
+
+    fn run_report(&self, outcome: &Outcome) -> RunReport {
         let program = self.command.first().map(|name| name.to_string_lossy().into_owned());
-        let report = RunReport::of(program.unwrap_or_default(), outcome);
+        RunReport::of(program.unwrap_or_default(), outcome)
+    }
+
+    fn write(&self, report: &RunReport, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
         let style = if file.is_some() { Style::PLAIN } else { Style::of(&std::io::stderr()) };
         let text = if json { report.json()? } else { report.text(style) };
         Output::of(file, json).write(&text)
+    }
+
+    /// What to end with if rules found something.
+    fn exit_with_findings(&self, outcome: &Outcome) -> Exit {
+        match self.exit_code {
+            ExitCodeOf::Guest => self.exit(outcome),
+            ExitCodeOf::Tool => Exit::Findings,
+        }
     }
 
     /// What to end with.
