@@ -1,4 +1,8 @@
-//! Analyses of an execution: each consumes events, one folder an analysis. None knows the engine.
+//! Analyses of what a guest did: one folder each. They consume events and static facts of the
+//! program, and know neither the engine nor how their answers are shown.
 #![forbid(unsafe_code)]
 
+pub mod dependence;
 pub mod rules;
+pub mod semantics;
+pub mod slice;
