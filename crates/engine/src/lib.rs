@@ -10,9 +10,11 @@
 //! This crate knows nothing of analyses or symbols.
 
 pub mod config;
+pub mod effects;
 pub mod host;
 pub mod image;
 pub mod listen;
+pub mod log_ring;
 pub mod report;
 pub mod ring;
 pub mod runner;

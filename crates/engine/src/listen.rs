@@ -1,6 +1,8 @@
 //! The host's end of the event rings: maps the ring of each process of the guest and feeds what
 //! comes to a consumer, on a thread of its own.
 
+use crate::log_ring::{self, REFUSED};
+use crate::report::LogOrigin;
 use crate::ring::{self, BUFFER_BYTES, BUFFERS, FREE, HEADER_BYTES, Header, LAST, TOTAL_BYTES};
 use events::Consumer;
 use std::fs::File;
@@ -8,9 +10,37 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 /// Makes the consumer for a process of the guest.
 pub type MakeConsumer<'a> = &'a mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send);
+
+/// Takes the log of one process.
+pub trait LogSink: Send {
+    /// The next bytes, cut anywhere. Whether more can be taken.
+    fn bytes(&mut self, bytes: &[u8]) -> bool;
+
+    /// The log has ended.
+    fn end(&mut self);
+}
+
+/// Makes what takes the log of a process.
+pub type MakeLog<'a> = &'a mut (dyn FnMut(i32, LogOrigin) -> Box<dyn LogSink> + Send);
+
+/// What is done with what the guest's processes have to say.
+pub struct Ears<'a> {
+    /// Events.
+    pub events: MakeConsumer<'a>,
+    /// Logs, if the guest is recorded.
+    pub logs: Option<MakeLog<'a>>,
+}
+
+impl<'a> Ears<'a> {
+    /// For a guest that is not recorded.
+    pub fn for_events(events: MakeConsumer<'a>) -> Self {
+        Self { events, logs: None }
+    }
+}
 
 /// A ring in the host's memory.
 struct Mapped {
@@ -46,6 +76,11 @@ impl Mapped {
     fn header(&self) -> &Header {
         // SAFETY: the first page of the mapping; all fields are atomics.
         unsafe { &*self.base.cast::<Header>() }
+    }
+
+    fn log_header(&self) -> &log_ring::Header {
+        // SAFETY: the first page of the mapping; all fields are atomics.
+        unsafe { &*self.base.cast::<log_ring::Header>() }
     }
 
     /// The contents of a buffer that the runner has handed over.
@@ -99,4 +134,55 @@ fn feed(mapped: &Mapped, process: i32, consumer: &mut dyn Consumer) {
 fn is_gone(process: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
     stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_none_or(|s| s == 'Z')
+}
+
+/// Takes up a process's log until the process ends or becomes another.
+pub fn attach_log(
+    process: i32,
+    descriptor: i32,
+    mut sink: Box<dyn LogSink>,
+) -> io::Result<JoinHandle<()>> {
+    let mapped = Mapped::open(process, descriptor)?;
+    ring::set(&mapped.header().attached, 1);
+    Ok(std::thread::spawn(move || {
+        feed_log(&mapped, process, sink.as_mut());
+        sink.end();
+    }))
+}
+
+/// How long what was logged may wait in a buffer that is not full.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+fn feed_log(mapped: &Mapped, process: i32, sink: &mut dyn LogSink) {
+    let header = mapped.log_header();
+    for index in (0..BUFFERS).cycle() {
+        let (state, length) = &header.ring.buffers[index];
+        let filled = &header.filled[index];
+        let mut done = 0;
+        let mut since = Instant::now();
+        let mut some = |from: u32, to: u32| {
+            if to > from && !sink.bytes(&mapped.buffer(index, to)[from as usize..]) {
+                header.state.store(REFUSED, Ordering::Release);
+            }
+        };
+        while !ring::wait_briefly(state, FREE) {
+            let gone = is_gone(process);
+            if gone || since.elapsed() > PATIENCE {
+                since = Instant::now();
+                let level = filled.load(Ordering::Acquire);
+                some(done, level);
+                done = done.max(level);
+            }
+            if gone && state.load(Ordering::Acquire) == FREE {
+                return;
+            }
+        }
+        let last = state.load(Ordering::Acquire) == LAST;
+        some(done, length.load(Ordering::Relaxed));
+        if last {
+            return;
+        }
+        filled.store(0, Ordering::Relaxed);
+        ring::set(state, FREE);
+    }
 }

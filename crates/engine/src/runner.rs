@@ -3,6 +3,7 @@
 //! * [`start`] turns a fresh process into a runner; [`load`] brings the guest in;
 //! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
 //! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
+//! * [`record`] writes down what a replay needs, [`replay`] does it again;
 //! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
 //!
 //! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
@@ -10,6 +11,7 @@
 pub mod arena;
 pub mod baton;
 pub mod cache;
+pub mod clock;
 pub mod cpu;
 pub mod emulate;
 pub mod engine;
@@ -20,7 +22,10 @@ pub mod guest;
 pub mod layout;
 pub mod load;
 pub mod memory;
+pub mod record;
+pub mod replay;
 pub mod report;
+pub mod robust;
 pub mod signal;
 pub mod stack;
 pub mod start;

@@ -25,6 +25,7 @@ mod directory;
 pub mod error;
 pub mod features;
 pub mod format;
+pub mod log;
 pub mod meta;
 pub mod read;
 mod text;

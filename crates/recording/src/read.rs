@@ -37,6 +37,8 @@ struct Opened {
     meta: Meta,
     processes: Vec<ProcessStart>,
     blobs: BTreeMap<BlobId, BlobTable>,
+    /// By the numbers that logs use.
+    labels: BTreeMap<u64, BlobId>,
     summary: Option<Summary>,
     completeness: Completeness,
 }
@@ -179,6 +181,11 @@ impl Recording {
         self.0.blobs.values().map(|table| (table.id, table.length))
     }
 
+    /// Some content by the number that logs use for it.
+    pub fn labelled(&self, label: u64) -> Option<BlobId> {
+        self.0.labels.get(&label).copied().filter(|_| label != 0)
+    }
+
     /// Some content, whole.
     pub fn blob(&self, id: BlobId) -> Result<Vec<u8>, ReadError> {
         let table = self.0.blobs.get(&id).ok_or(ReadError::NoBlob(id))?;
@@ -221,9 +228,10 @@ impl Opened {
             let start: ProcessStart = json(chunks, header)?;
             (start.process == header.process).then(|| processes.push(start))?;
         }
-        let mut blobs = BTreeMap::new();
+        let (mut blobs, mut labels) = (BTreeMap::new(), BTreeMap::new());
         for header in &directory.blobs {
             let table = BlobTable::decode(&chunks.payload(header).ok()?)?;
+            labels.insert(header.position, table.id);
             blobs.insert(table.id, table);
         }
         let summary: Option<Summary> = match &directory.summary {
@@ -237,7 +245,7 @@ impl Opened {
             (None, None) => Completeness::Whole,
         };
         let chunks = chunks.clone();
-        Some(Self { chunks, directory, meta, processes, blobs, summary, completeness })
+        Some(Self { chunks, directory, meta, processes, blobs, labels, summary, completeness })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::error::WriteError;
 use crate::format::{self, ChunkHeader, Coding, Kind, LOG_CHUNK, PIECE, TRAILER, Trailer};
 use crate::meta::{Meta, ProcessStart, Summary};
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -51,7 +51,7 @@ pub struct Writer<S: Sink = File> {
     encoder: Encoder,
     streams: BTreeMap<u32, Stream>,
     pieces: HashMap<[u8; 32], u64>,
-    blobs: HashSet<BlobId>,
+    blobs: HashMap<BlobId, BlobTable>,
 }
 
 impl Writer {
@@ -87,7 +87,7 @@ impl<S: Sink> Writer<S> {
             encoder: Encoder::new().map_err(WriteError::Io)?,
             streams: BTreeMap::new(),
             pieces: HashMap::new(),
-            blobs: HashSet::new(),
+            blobs: HashMap::new(),
         };
         writer.out.put(&format::file_header(), &[])?;
         writer.out.json(Kind::Meta, 0, meta)?;
@@ -127,7 +127,7 @@ impl<S: Sink> Writer<S> {
     /// Keeps some content, if it is not kept yet.
     pub fn blob(&mut self, content: &[u8]) -> Result<BlobId, WriteError> {
         let id = BlobId::of(content);
-        if self.blobs.contains(&id) {
+        if self.blobs.contains_key(&id) {
             return Ok(id);
         }
         self.blob_from(content)
@@ -149,10 +149,20 @@ impl<S: Sink> Writer<S> {
             pieces.push(self.piece(&piece)?);
         }
         let id = BlobId(*hash.finalize().as_bytes());
-        if self.blobs.insert(id) {
-            self.out.plain(Kind::Blob, 0, &BlobTable { id, length, pieces }.encode())?;
+        if !self.blobs.contains_key(&id) {
+            let table = BlobTable { id, length, pieces };
+            self.out.plain(Kind::Blob, (0, 0), &table.encode())?;
+            self.blobs.insert(id, table);
         }
         Ok(id)
+    }
+
+    /// Lets some content that is kept be found by a number, not zero, that logs use for it.
+    pub fn label(&mut self, id: BlobId, label: u64) -> Result<(), WriteError> {
+        match self.blobs.get(&id) {
+            Some(table) => self.out.plain(Kind::Blob, (0, label), &table.encode()),
+            None => Ok(()),
+        }
     }
 
     /// Hands all that waits to the system: it survives the end of this process.
@@ -223,14 +233,14 @@ struct Output<S> {
 impl<S: Sink> Output<S> {
     fn json(&mut self, kind: Kind, process: u32, value: &impl Serialize) -> Result<(), WriteError> {
         let text = serde_json::to_vec(value).map_err(|error| WriteError::Io(error.into()))?;
-        self.plain(kind, process, &text)
+        self.plain(kind, (process, 0), &text)
     }
 
-    fn plain(&mut self, kind: Kind, process: u32, bytes: &[u8]) -> Result<(), WriteError> {
+    fn plain(&mut self, kind: Kind, place: (u32, u64), bytes: &[u8]) -> Result<(), WriteError> {
         if bytes.len() > kind.limit() {
             return Err(WriteError::TooLong { what: "a chunk", length: bytes.len() });
         }
-        self.chunk(kind, (process, 0), (Coding::Plain, bytes), bytes.len()).map(drop)
+        self.chunk(kind, place, (Coding::Plain, bytes), bytes.len()).map(drop)
     }
 
     /// Appends a chunk and gives its offset. `process` and `position` are zero where they do not
@@ -263,7 +273,7 @@ impl<S: Sink> Output<S> {
     fn close(&mut self) -> Result<(), WriteError> {
         let index = self.length;
         let headers: Vec<u8> = self.headers.iter().flat_map(ChunkHeader::encode).collect();
-        self.plain(Kind::Index, 0, &headers)?;
+        self.plain(Kind::Index, (0, 0), &headers)?;
         let trailer = Trailer { index, length: self.length + TRAILER as u64 };
         self.put(&trailer.encode(), &[])?;
         self.flush()?;

@@ -5,6 +5,8 @@ mod count;
 mod demo;
 mod info;
 mod linearize;
+mod record;
+mod replay;
 mod run;
 
 use crate::exit::Exit;
@@ -21,6 +23,10 @@ pub enum Command {
     Run(run::Run),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
+    /// Record a program: one file from which all of the run can be seen again
+    Record(record::Record),
+    /// Replay a recording, and check that it goes as it went
+    Replay(replay::Replay),
     /// Tell what is in a recording
     Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
@@ -39,6 +45,8 @@ impl Command {
             Self::Count(command) => command.run(),
             Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
         }

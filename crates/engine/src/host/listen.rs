@@ -1,7 +1,7 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
-use crate::listen::{self as rings, MakeConsumer};
-use crate::report::{CrashReport, Joiner, Message};
+use crate::listen::{self as rings, Ears};
+use crate::report::{CrashReport, Joiner, Message, Replayed};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
@@ -15,20 +15,33 @@ pub struct Heard {
     pub notes: Vec<String>,
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
+    /// Why nothing more is recorded, or why a recording cannot be read.
+    pub refused: Option<String>,
+    /// How a replay ended.
+    pub replayed: Option<Replayed>,
     joiner: Joiner,
 }
 
 impl Heard {
-    fn line(&mut self, line: &[u8], make: MakeConsumer<'_>, feeding: &mut Vec<JoinHandle<()>>) {
+    fn line(&mut self, line: &[u8], ears: &mut Ears<'_>, feeding: &mut Vec<JoinHandle<()>>) {
         let line = String::from_utf8_lossy(line);
         match self.joiner.add(&line) {
             Ok(None) => {}
             Ok(Some(Message::Ring { process, descriptor })) => {
-                match rings::attach(process, descriptor, make(process)) {
+                match rings::attach(process, descriptor, (ears.events)(process)) {
                     Ok(thread) => feeding.push(thread),
                     Err(error) => self.notes.push(format!("events of {process} are lost: {error}")),
                 }
             }
+            Ok(Some(Message::Log { process, descriptor, origin })) => {
+                let Some(logs) = &mut ears.logs else { return };
+                match rings::attach_log(process, descriptor, logs(process, origin)) {
+                    Ok(thread) => feeding.push(thread),
+                    Err(error) => self.refused = Some(format!("no log of {process}: {error}")),
+                }
+            }
+            Ok(Some(Message::Refused(why))) => self.refused = Some(why),
+            Ok(Some(Message::Replayed(replayed))) => self.replayed = Some(replayed),
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
             Ok(Some(Message::Note(text))) => self.notes.push(text),
@@ -48,12 +61,12 @@ impl<'scope> Listener<'scope> {
     /// the other end of `stopped` has been closed.
     pub fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
-        make: MakeConsumer<'env>,
+        mut ears: Ears<'env>,
         messages: OwnedFd,
         stop: OwnedFd,
         stopped: OwnedFd,
     ) -> Self {
-        let thread = scope.spawn(move || listen(make, messages, &stopped));
+        let thread = scope.spawn(move || listen(&mut ears, messages, &stopped));
         Self { thread, stop }
     }
 
@@ -65,13 +78,9 @@ impl<'scope> Listener<'scope> {
     }
 }
 
-fn listen(
-    make: MakeConsumer<'_>,
-    messages: OwnedFd,
-    stopped: &OwnedFd,
-) -> (Heard, Option<OwnedFd>) {
+fn listen(ears: &mut Ears<'_>, messages: OwnedFd, stopped: &OwnedFd) -> (Heard, Option<OwnedFd>) {
     let mut feeding = Vec::new();
-    let (mut heard, open) = hear(make, messages, stopped, &mut feeding);
+    let (mut heard, open) = hear(ears, messages, stopped, &mut feeding);
     // What a process that lives on has to say is not waited for.
     for thread in feeding.into_iter().filter(|thread| open.is_none() || thread.is_finished()) {
         if thread.join().is_err() {
@@ -82,7 +91,7 @@ fn listen(
 }
 
 fn hear(
-    make: MakeConsumer<'_>,
+    ears: &mut Ears<'_>,
     messages: OwnedFd,
     stopped: &OwnedFd,
     feeding: &mut Vec<JoinHandle<()>>,
@@ -97,7 +106,7 @@ fn hear(
                 return (heard, None);
             }
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                heard.line(&rest[..end], make, feeding);
+                heard.line(&rest[..end], ears, feeding);
                 rest.drain(..=end);
             }
         } else if stopping {

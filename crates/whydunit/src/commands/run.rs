@@ -7,6 +7,7 @@ use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
+use engine::listen::Ears;
 use events::file::Writer;
 use events::{Consumer, Plan};
 use std::ffi::OsString;
@@ -144,7 +145,8 @@ impl Consumer for Measure {
 }
 
 impl Guest {
-    fn job(&self) -> Job {
+    /// What to run.
+    pub fn job(&self) -> Job {
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let mut job = Job::new(program.clone(), arguments.to_vec());
         job.children = match self.children {
@@ -155,6 +157,14 @@ impl Guest {
         job
     }
 
+    /// Where a recording goes if the user does not say.
+    pub fn default_file(&self) -> PathBuf {
+        let program = self.command.first().map(Path::new).unwrap_or("program".as_ref());
+        let mut name = program.file_name().unwrap_or("program".as_ref()).to_owned();
+        name.push(".whydunit");
+        PathBuf::from(name)
+    }
+
     /// Runs the program, and passes on what the engine wants to say.
     pub fn run(
         &self,
@@ -163,7 +173,7 @@ impl Guest {
     ) -> anyhow::Result<Outcome> {
         let mut job = self.job();
         job.plan = plan;
-        let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
+        let outcome = host::run_with(&job, Ears::for_events(make)).map_err(fault_or_input)?;
         for note in &outcome.notes {
             render::note(note);
         }

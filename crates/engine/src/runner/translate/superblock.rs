@@ -110,6 +110,8 @@ pub struct Limits {
     pub reserved: usize,
     /// Whether memory accesses are wanted.
     pub accesses: bool,
+    /// An instruction that must not be part of it, unless it is the first.
+    pub stop: Option<u64>,
 }
 
 /// Decodes the superblock at `pc`.
@@ -139,6 +141,9 @@ impl<S: CodeSource> Builder<'_, S> {
     fn build(&mut self, start: u64) -> Result<u64, NotExecutable> {
         let mut pc = start;
         while self.guests.len() < self.limit {
+            if !self.guests.is_empty() && self.limits.stop == Some(pc) {
+                return Ok(pc);
+            }
             let Some((instruction, bytes)) = self.fetch(pc) else {
                 if self.guests.is_empty() {
                     return Err(NotExecutable(pc + self.source.code_at(pc).len() as u64));
