@@ -3,7 +3,7 @@
 mod support;
 
 use std::process::Command;
-use support::{assert_in_order, build, errors, run, text, tool};
+use support::{assert_in_order, build, build_file, errors, root, run, text, tool};
 
 #[test]
 fn the_demonstration_goes_from_source_to_explanation() {
@@ -146,13 +146,15 @@ fn a_full_disk_is_told_and_where() {
 
 #[test]
 fn without_proc_it_says_what_is_missing() {
-    let root = tempfile::tempdir().expect("a folder");
-    let inside = root.path().join("whydunit");
-    std::fs::copy(env!("CARGO_BIN_EXE_whydunit"), &inside).expect("a copy of the tool");
+    let hello = build_file(&root().join("tests/programs/hello.c"), "hello-static", &["-static"]);
+    let bare = tempfile::tempdir().expect("a folder");
+    for (from, name) in [(env!("CARGO_BIN_EXE_whydunit").into(), "whydunit"), (hello, "hello")] {
+        std::fs::copy(from, bare.path().join(name)).expect("a copy");
+    }
     for command in ["count", "run"] {
         let mut unshare = Command::new("unshare");
-        unshare.args(["-r", "chroot"]).arg(root.path());
-        let output = unshare.args(["/whydunit", command, "/whydunit"]).output().expect("unshare");
+        unshare.args(["-r", "chroot"]).arg(bare.path());
+        let output = unshare.args(["/whydunit", command, "/hello"]).output().expect("unshare");
         assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
         assert!(errors(&output).contains("/proc: is it mounted?"), "{}", errors(&output));
     }

@@ -258,6 +258,11 @@ impl Cache {
         }
     }
 
+    /// Where indirect branches go whose target has no translation at hand.
+    pub fn table_miss(&self) -> u64 {
+        self.shared.table_miss
+    }
+
     /// The live translation of a guest address.
     pub fn find(&self, pc: u64, variant: Variant) -> Option<Id> {
         self.by_pc.get(&key(pc, variant)).copied()

@@ -87,7 +87,7 @@ pub static mut CPU: Cpu = Cpu {
     target: 0,
     exit: 0,
     ticks: 0,
-    table_mask: super::layout::INDIRECT_ENTRIES as u64 - 1,
+    table_mask: super::layout::TABLE_MASK,
     second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
     events: 0,
     shadow: super::layout::SHADOW_BASE,

@@ -248,12 +248,12 @@ impl Engine {
 
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
-        let (code, error) = if mapped { (2, 0x15) } else { (1, 0x14) };
-        let canonical = address < 1 << 47;
-        if canonical {
-            SignalInfo::fault(libc::SIGSEGV, code, address, (14, error))
-        } else {
-            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        let code = if mapped { 2 } else { 1 };
+        match address >> 47 {
+            0 if !mapped => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14)),
+            // Of its own half the kernel does not tell what is mapped.
+            0 | layout::KERNEL_HALF => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15)),
+            _ => SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)),
         }
     }
 }

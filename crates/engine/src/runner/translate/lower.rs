@@ -581,8 +581,9 @@ impl Lower<'_> {
                     }
                     self.note(false);
                     self.emit.load(RCX, RSP, 0);
+                    self.look_up();
                     self.emit.lea(RSP, RSP, 8);
-                    self.lookup(fields);
+                    self.go(fields);
                 }
                 Pending::Suspect { index, fields } => self.suspect(index, fields),
             }
@@ -777,16 +778,18 @@ impl Lower<'_> {
                     0
                 };
                 self.emit.load(RCX, RSP, 0);
+                self.look_up();
                 self.emit.lea(RSP, RSP, 8 + extra);
             }
             Target::Operand => {
                 self.load_target();
+                self.look_up();
                 if self.guest().facts.flow == Flow::IndirectCall {
                     self.push_return_address();
                 }
             }
         }
-        self.lookup(self.fields());
+        self.go(self.fields());
     }
 
     /// The target of an indirect jump or call to rcx.
@@ -812,8 +815,16 @@ impl Lower<'_> {
         }
     }
 
-    /// To the translation that probably belongs to the target in rcx; its prefix makes sure.
-    fn lookup(&mut self, fields: u16) {
+    /// Loads to rdx where the translation begins that probably belongs to the target in rcx. For a
+    /// target that no program can have there is nothing to load and this faults: the branch has
+    /// not happened yet, as on the processor.
+    fn look_up(&mut self) {
+        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
+        self.emit.load_scaled(RDX, RDX, layout::INDIRECT_TABLE);
+    }
+
+    /// To the translation that was looked up; its prefix makes sure.
+    fn go(&mut self, fields: u16) {
         if self.observer.is_some() {
             let executed = self.index + 1;
             let number = self.number_exit(executed, fields, false);
@@ -832,9 +843,9 @@ impl Lower<'_> {
             self.emit.raw(&[0xeb, 5]);
             let _ = self.emit.jump(self.shared.preempt_indirect);
             self.emit.copy(RCX, RDX);
+            self.look_up();
         }
-        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.jump_through_table(layout::INDIRECT_TABLE, RDX);
+        self.emit.jump_register(RDX);
     }
 }
 
