@@ -63,6 +63,8 @@ pub struct Replaying {
     pub processes: Vec<u32>,
     /// Where the guest's output goes: descriptors for its streams 1 and 2.
     pub outputs: Option<[i32; 2]>,
+    /// Socket through which the host asks for moments; without one, all of the log is replayed.
+    pub control: Option<i32>,
 }
 
 /// The configuration of a runner.

@@ -2,6 +2,7 @@
 //! started this process ([`supervise`]), and tells how the guest ended.
 
 mod listen;
+pub mod replayer;
 mod supervise;
 
 use crate::config::{Children, Config, Recording, Replaying, Schedule, VARIABLE};
@@ -9,7 +10,7 @@ use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
-use crate::report::{CrashReport, ModuleMap, Replayed};
+use crate::report::{CrashReport, Divergence, ModuleMap, Replayed};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
 use listen::{Events, Finder, Heard, Listener};
@@ -113,6 +114,8 @@ pub enum RunError {
     System(&'static str, io::Error),
     /// A recording cannot be read.
     Unreadable(String),
+    /// A replay went another way than the recording.
+    Diverged(Box<Divergence>),
     /// A fault of our own: what, and where the guest was.
     Fault {
         /// What happened.
@@ -137,6 +140,11 @@ impl std::fmt::Display for RunError {
             ),
             Self::System(what, error) => write!(out, "cannot {what}: {error}"),
             Self::Unreadable(why) => write!(out, "{why}"),
+            Self::Diverged(divergence) => write!(
+                out,
+                "the replay went another way than the recording, in thread {} at tick {}, {:#x}: {}",
+                divergence.thread, divergence.time, divergence.pc, divergence.what
+            ),
             Self::Fault { what, pc } => write!(
                 out,
                 "a fault of our own, not of the program: {what} (guest at {pc:#x}); \
@@ -459,6 +467,7 @@ pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError>
             file: file.as_raw_fd(),
             processes: job.processes.clone(),
             outputs: job.outputs,
+            control: None,
         }),
         executable: -1,
         channel: channel.as_raw_fd(),

@@ -1,5 +1,7 @@
 //! Replays the processes of a recording.
 
+use crate::timeline::Timeline;
+use engine::host::replayer::Replayer;
 use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
@@ -52,6 +54,11 @@ impl Session {
             at = find(parent);
         }
         path
+    }
+
+    /// A process, to be asked about its moments.
+    pub fn timeline(&self, process: u32) -> Result<Timeline, RunError> {
+        Replayer::start(&self.file, self.path_to(process)).map(Timeline::new)
     }
 
     /// Replays a process to its end.

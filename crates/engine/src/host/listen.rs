@@ -152,7 +152,8 @@ impl<'scope> Listener<'scope> {
     }
 }
 
-fn listen(
+/// Listens in this thread.
+pub fn listen(
     mut events: Events<'_>,
     finder: &Finder,
     messages: OwnedFd,

@@ -54,8 +54,8 @@ pub struct Engine {
     pub guarded: BTreeMap<u64, u64>,
     /// An instruction to run by itself, without guarding the page it is on.
     pub alone: Option<u64>,
-    /// Where the next piece of code must end, which is run once.
-    pub stop_before: Option<u64>,
+    /// Where the next piece of code must end, which is then run once.
+    pub stop_before: Vec<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
     /// Threads that have not ended.
@@ -150,7 +150,7 @@ impl Engine {
             arguments,
             guarded: BTreeMap::new(),
             alone: None,
-            stop_before: None,
+            stop_before: Vec::new(),
             threads: Vec::new(),
             live: 1,
             blocks: 1,
@@ -202,7 +202,7 @@ impl Engine {
     fn translation(&mut self, pc: u64, variant: Variant) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone
-            && self.stop_before.is_none()
+            && self.stop_before.is_empty()
             && let Some(id) = self.cache.find(pc, variant)
         {
             return Ok(id);
@@ -217,7 +217,7 @@ impl Engine {
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
             code: &plan.code,
-            stop: self.stop_before,
+            once: &self.stop_before,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
@@ -386,7 +386,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
-            engine.stop_before = None;
+            engine.stop_before.clear();
             cpu().registers.flags |= RESUME_FLAG | traced;
             fault(thread, *info);
             return CameBy::Elsewhere;
@@ -419,7 +419,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         }
         return CameBy::Elsewhere;
     }
-    if engine.stop_before.take().is_some() {
+    if !std::mem::take(&mut engine.stop_before).is_empty() {
         left_cache(thread);
         engine.cache.drop_range(pc, pc + 1);
         return CameBy::Elsewhere;

@@ -58,7 +58,7 @@ pub fn write(engine: &mut Engine, thread: &Thread) {
 }
 
 /// A thread, whose registers are where it runs.
-fn thread_data(thread: &Thread) -> ThreadData {
+pub fn thread_data(thread: &Thread) -> ThreadData {
     let registers = &thread.registers;
     ThreadData {
         number: thread.tid,

@@ -1,6 +1,7 @@
 //! Builds a process as the beginning of its log says it was.
 
 use super::contexts::{Contexts, InCall};
+use super::control::{self, Control};
 use super::memory::{self, Files};
 use super::source::Source;
 use super::{Replayer, diverge, run};
@@ -40,6 +41,7 @@ pub fn start(config: Config, block: Block) -> ! {
         recording,
         checks: 0,
         outputs: how.outputs,
+        control: how.control.map(Control::new),
     };
     let arguments = Arguments {
         arguments: Vec::new(),
@@ -50,12 +52,23 @@ pub fn start(config: Config, block: Block) -> ! {
     let mut fresh = Engine::new(config, Memory::default(), PathBuf::new(), arguments);
     fresh.replayer = Some(Box::new(replayer));
     engine::install(fresh);
+    ignore_children();
     signal::be_deaf();
     let running = build(block);
     engine().actions.take_over();
     block.use_for_signals();
     super::replayer().contexts.switch(running);
+    if super::replayer().control.is_some() {
+        control::stand(None, None);
+    }
     run()
+}
+
+/// Copies of this process that end need nobody to wait for them.
+fn ignore_children() {
+    let action = Action { handler: signal::IGNORE, ..Action::default() };
+    // SAFETY: the kernel only reads the action.
+    unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGCHLD, &raw const action, 0, 8) };
 }
 
 /// Makes memory and threads from the image; the number of the thread that runs.

@@ -179,13 +179,10 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
 }
 
 /// What a mapping shows, if it is of a file.
-fn view(source: &mut Source) -> Option<FileView> {
-    match source.peek() {
-        Some(Entry::Mapped(view)) => {
-            let view = *view;
-            source.take();
-            Some(view)
-        }
+fn view(source: &mut Source) -> Option<(String, FileView)> {
+    let Some(Entry::Mapped { .. }) = source.peek() else { return None };
+    match source.take() {
+        Some(Entry::Mapped { path, view }) => Some((path, view)),
         _ => None,
     }
 }

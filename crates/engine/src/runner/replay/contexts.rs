@@ -59,6 +59,11 @@ impl Contexts {
         unsafe { &mut *thread }
     }
 
+    /// The thread that runs, if it has not ended.
+    pub fn current_or_none(&mut self) -> Option<&mut Thread> {
+        self.all.get_mut(self.current).map(|context| &mut *context.thread)
+    }
+
     /// Its number.
     pub fn number(&self) -> i32 {
         self.all.get(self.current).map_or(0, |context| context.thread.tid)

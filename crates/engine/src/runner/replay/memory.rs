@@ -102,17 +102,66 @@ pub fn readable(protection: i32) -> i32 {
 }
 
 /// `mmap` again, at the place it had.
-pub fn mmap(arguments: [u64; 6], answer: u64, view: Option<FileView>) {
+pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) {
     let [_, length, protection, flags, _, offset] = arguments;
     let length = length.next_multiple_of(4096);
+    let shared = flags as i32 & libc::MAP_SHARED != 0;
+    let (path, view) = file.unzip();
     let mapping = Mapping {
         protection: protection as i32 & 7,
-        shared: flags as i32 & libc::MAP_SHARED != 0,
+        shared,
         offset,
-        identity: view
-            .filter(|_| flags as i32 & libc::MAP_SHARED != 0)
-            .map(|view| (0, view.identity)),
-        file: view.map(|view| format!("file {:x}", view.identity).into()),
+        identity: view.filter(|_| shared).map(|view| (0, view.identity)),
+        file: path.map(Into::into),
     };
     map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);
+}
+
+/// In a copy of the process: what is mapped shared is no longer so with the original.
+pub fn unshare() {
+    // What is mapped anew is not guarded any more.
+    engine().unguard_all();
+    let files = std::mem::take(&mut replayer().files.shared);
+    for (identity, original) in files {
+        let copy = copy(original);
+        replayer().files.shared.insert(identity, copy);
+        let mine = |mapping: &Mapping| mapping.identity == Some((0, identity));
+        let ranges: Vec<(Range<u64>, Mapping)> = engine()
+            .memory
+            .iter()
+            .filter(|(_, mapping)| mine(mapping))
+            .map(|(range, mapping)| (range, mapping.clone()))
+            .collect();
+        for (range, mapping) in ranges {
+            let length = range.end - range.start;
+            let protection = readable(mapping.protection);
+            // SAFETY: the guest's own mapping, replaced by one with the same contents.
+            let _ = unsafe {
+                let flags = libc::MAP_SHARED;
+                sys::map_fixed(range.start, length, protection, flags, copy, mapping.offset)
+            };
+        }
+    }
+}
+
+/// An anonymous file with the same contents.
+fn copy(original: i32) -> i32 {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel reads a terminated name, writes one `struct stat`, and copies from one
+    // descriptor of ours to another.
+    unsafe {
+        let name = c"contents".as_ptr();
+        let copy = syscall!(libc::SYS_memfd_create, name, libc::MFD_CLOEXEC);
+        syscall!(libc::SYS_fstat, original, status.as_mut_ptr());
+        let size = status[6];
+        syscall!(libc::SYS_ftruncate, copy, size);
+        let mut at = 0u64;
+        while at < size {
+            let done = syscall!(libc::SYS_sendfile, copy, original, &raw mut at, size - at);
+            if done <= 0 {
+                break;
+            }
+        }
+        copy as i32
+    }
 }

@@ -80,7 +80,7 @@ impl Source {
             Some(Entry::End(ending)) => format!("the end ({ending:?})"),
             Some(Entry::Exec) => "another program".into(),
             Some(Entry::Image(_) | Entry::Pages { .. }) => "an image".into(),
-            Some(Entry::Mapped(_)) => "contents of a file".into(),
+            Some(Entry::Mapped { .. }) => "contents of a file".into(),
             Some(Entry::Forked { .. }) => "the beginning of a child".into(),
         }
     }
