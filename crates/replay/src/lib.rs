@@ -12,7 +12,7 @@ pub mod record;
 pub mod session;
 pub mod timeline;
 
-pub use record::{RecordError, Recorded, record};
 pub use engine::control::{Instant, Stopped};
+pub use record::{RecordError, Recorded, record};
 pub use session::{Session, Shown};
 pub use timeline::{Standing, Timeline};

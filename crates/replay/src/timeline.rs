@@ -62,6 +62,11 @@ impl Timeline {
         self.limit = limit.max(2);
     }
 
+    /// Leaves them at first so many ticks apart.
+    pub fn space_checkpoints(&mut self, ticks: u64) {
+        self.distance = ticks.max(1);
+    }
+
     /// Checkpoints that there are, by time.
     pub fn checkpoints(&self) -> impl Iterator<Item = u64> + '_ {
         self.checkpoints.keys().copied()
@@ -105,7 +110,8 @@ impl Timeline {
 
     /// A copy of the last checkpoint that is not behind `time`.
     fn before(&mut self, time: u64) -> io::Result<Seat> {
-        let (_, seat) = self.checkpoints.range(..=time).next_back().ok_or(io::ErrorKind::NotFound)?;
+        let (_, seat) =
+            self.checkpoints.range(..=time).next_back().ok_or(io::ErrorKind::NotFound)?;
         seat.checkpoint()
     }
 

@@ -44,7 +44,8 @@ impl Replayer {
         let (reader, writer) = pipe("make a pipe")?;
         let (lifeline_read, lifeline) = pipe("make a pipe")?;
         let (ours, theirs) = sockets().map_err(|error| RunError::System("make a socket", error))?;
-        let rings = Rings::new().map_err(|error| RunError::System("make room for events", error))?;
+        let rings =
+            Rings::new().map_err(|error| RunError::System("make room for events", error))?;
         let [channel, life, file, control, shared] = [
             high(&writer)?,
             high(&lifeline_read)?,

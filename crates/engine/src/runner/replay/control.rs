@@ -81,7 +81,7 @@ pub fn stand(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
                 return go(to, plan);
             }
             Some(Command::Run { .. } | Command::Where) => told = false,
-            Some(Command::Checkpoint) => told = !checkpoint(),
+            Some(Command::Checkpoint) => checkpoint(),
             None => sys::exit_group(0),
         }
     }
@@ -132,8 +132,8 @@ fn tell(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
     send(&Reply::Stopped(Box::new(stopped)), None);
 }
 
-/// Leaves a copy behind. True in the original; the copy goes on waiting to be asked.
-fn checkpoint() -> bool {
+/// Leaves a copy behind. Original and copy go on waiting to be asked.
+fn checkpoint() {
     let mut pair = [0; 2];
     // SAFETY: the kernel writes two descriptors; the child has its own copy of everything, and is
     // the only thread in it as this one is here.
@@ -154,12 +154,11 @@ fn checkpoint() -> bool {
         if let Some(control) = &mut replayer().control {
             close(std::mem::replace(&mut control.socket, pair[1]));
         }
-        return true;
+        return;
     }
     close(pair[1]);
     send(&Reply::Checkpoint { process: child as i32 }, Some(pair[0]));
     close(pair[0]);
-    true
 }
 
 fn socket() -> i32 {
