@@ -61,7 +61,9 @@ pub struct Replaying {
     /// Which processes to become, one after the other: the one whose log begins with an image
     /// first, then its child, that one's child, and so on.
     pub processes: Vec<u32>,
-    /// Where the guest's output goes: descriptors for its streams 1 and 2.
+    /// Where the guest's output goes: descriptors for its streams 1 and 2. If both are the same,
+    /// every output has a head there: its number in the recording, then its stream in the highest
+    /// byte of its length.
     pub outputs: Option<[i32; 2]>,
     /// Socket through which the host asks for moments; without one, all of the log is replayed.
     pub control: Option<i32>,

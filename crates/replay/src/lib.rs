@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod keep;
+pub mod outputs;
 pub mod record;
 pub mod session;
 pub mod timeline;

@@ -10,6 +10,7 @@ use events::Plan;
 use recording::{OpenError, Origin, Recording};
 use std::fs::File;
 use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 
 /// A recording that is asked about.
@@ -23,6 +24,8 @@ pub struct Session {
 pub enum Shown {
     /// To this process's own.
     Output,
+    /// To a file, with heads that say in which order all processes wrote.
+    File(RawFd),
     /// Not at all.
     Nothing,
 }
@@ -77,7 +80,11 @@ impl Session {
             processes: self.path_to(process),
             plan,
             superblock_limit: usize::MAX,
-            outputs: (shown == Shown::Output).then_some([1, 2]),
+            outputs: match shown {
+                Shown::Output => Some([1, 2]),
+                Shown::File(descriptor) => Some([descriptor; 2]),
+                Shown::Nothing => None,
+            },
         };
         host::replay(&job, Ears::for_events(make))
     }

@@ -302,7 +302,16 @@ pub extern "C" fn run(thread: u64) -> ! {
     let mut came_by = CameBy::Elsewhere;
     loop {
         // SAFETY: only this kernel thread frees it, at its end.
-        came_by = step(unsafe { &mut *thread }, came_by);
+        let thread = unsafe { &mut *thread };
+        let (alone, stops) = record::cut(engine());
+        if alone {
+            engine().alone = Some(cpu().registers.pc);
+        }
+        if stops {
+            thread.preempt = true;
+            thread.attention = 1;
+        }
+        came_by = step(thread, came_by);
     }
 }
 
@@ -587,15 +596,14 @@ fn refuse(pc: u64) -> ! {
 
 /// The running thread has had its ticks.
 fn slice_ended(thread: &mut Thread) {
-    match &mut engine().recorder {
-        Some(recorder) => {
-            let now = clock::now();
-            recorder.scheduler.slice_ended(thread.tid, now);
-            clock::arm(recorder.scheduler.slice(now));
+    let stops = match &mut engine().recorder {
+        Some(recorder) => record::slice_ended(recorder, thread.tid),
+        None => {
+            clock::arm(SLICE_TICKS);
+            true
         }
-        None => clock::arm(SLICE_TICKS),
-    }
-    thread.preempt = true;
+    };
+    thread.preempt |= stops;
     thread.attention = 1;
 }
 

@@ -10,14 +10,18 @@
 //! * [`image`]: the process as it is when its log begins;
 //! * [`digest`]: what replay compares;
 //! * [`output`]: what whoever started the tool sees;
-//! * [`schedule`]: who runs next, and how long.
+//! * [`schedule`]: who runs next, and how long;
+//! * [`decide`]: what is answered otherwise, or refused.
 
+mod decide;
 pub mod digest;
 pub mod files;
 pub mod image;
 mod log;
 mod output;
 pub mod schedule;
+
+pub use decide::decide;
 
 use super::cpu::{NOT_STARTED, Registers, cpu};
 use super::engine::{Engine, engine};
@@ -45,6 +49,8 @@ pub struct Recorder {
     outputs: output::Outputs,
     head: Vec<u8>,
     ranges: Vec<Range>,
+    /// Instructions that the running thread executes one by one before it stops.
+    steps: u64,
 }
 
 /// What is noted before a system call.
@@ -84,6 +90,7 @@ impl Recorder {
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
+            steps: 0,
         })
     }
 
@@ -159,6 +166,7 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
 pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6], answer: i64) {
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     recorder.ranges.clear();
+    let output = recorder.outputs.end(answer);
     let check = noted.check;
     if answer == NOT_STARTED {
         recorder.call(memory, Call { number, answer, check, ..Call::default() });
@@ -171,7 +179,6 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
     recorder.ranges.extend(numbers_written(number, arguments, answer));
-    let output = recorder.outputs.of(number, arguments, answer);
     recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
     if number as i64 == libc::SYS_mmap && answer > 0 {
         files::mapped(recorder, arguments);
@@ -236,6 +243,25 @@ pub fn stopped(engine: &mut Engine) {
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::Stop(at), 0);
     }
+}
+
+/// The running thread has had its ticks. Whether it stops here; else a few instructions later.
+pub fn slice_ended(recorder: &mut Recorder, thread: i32) -> bool {
+    let now = clock::now();
+    recorder.scheduler.slice_ended(thread, now);
+    clock::arm(recorder.scheduler.slice(now));
+    recorder.steps = recorder.scheduler.steps();
+    recorder.steps == 0
+}
+
+/// Before the running thread goes on: whether one instruction is to be executed by itself, and
+/// whether it is to stop now.
+pub fn cut(engine: &mut Engine) -> (bool, bool) {
+    let Some(recorder) = engine.recorder.as_mut().filter(|recorder| recorder.steps > 0) else {
+        return (false, false);
+    };
+    recorder.steps -= 1;
+    (recorder.steps > 0, recorder.steps == 0)
 }
 
 /// Which of those who wait for the baton is to have it.

@@ -6,8 +6,10 @@ use crate::exit::Exit;
 use anyhow::Context;
 use engine::report::Replayed;
 use events::{Discard, Plan};
+use replay::outputs::Outputs;
 use replay::{Session, Shown};
 use serde::Serialize;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit replay`.
@@ -65,16 +67,25 @@ impl Replay {
             return list(&session, &numbers);
         }
         let mut reports = Vec::new();
+        let several = numbers.len() > 1 && !self.silent && !self.json;
+        let mut file = several.then(tempfile::tempfile).transpose()?;
+        let mut outputs = Outputs::default();
         for process in numbers {
-            reports.push(self.one(&session, process)?);
+            let shown = match &file {
+                Some(file) => Shown::File(file.as_raw_fd()),
+                None if self.silent || self.json => Shown::Nothing,
+                None => Shown::Output,
+            };
+            reports.push(self.one(&session, process, shown)?);
+            file.as_mut().map(|file| outputs.take(file)).transpose()?;
         }
+        outputs.write(&mut std::io::stdout(), &mut std::io::stderr())?;
         let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
         self.show(&reports)?;
         Ok(if diverged { Exit::Findings } else { Exit::Clean })
     }
 
-    fn one(&self, session: &Session, process: u32) -> anyhow::Result<Report> {
-        let shown = if self.silent || self.json { Shown::Nothing } else { Shown::Output };
+    fn one(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {
         if !self.count {
             let replayed = session
                 .replay(process, Plan::default(), shown, &mut |_| Box::new(Discard::default()))

@@ -405,7 +405,7 @@ fn full_path(engine: &Engine, directory: i32, path: Vec<u8>, flags: i32) -> Resu
 
 /// A path that still leads to an open file after `execve`, which may close the descriptor.
 fn path_of_descriptor(descriptor: i32) -> Vec<u8> {
-    let own = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+    let own = PathBuf::from(format!("/proc/thread-self/fd/{descriptor}"));
     let same = |path: &PathBuf| {
         use std::os::unix::fs::MetadataExt;
         let (Ok(one), Ok(other)) = (own.metadata(), path.metadata()) else { return false };
@@ -461,7 +461,7 @@ fn write_config(config: &Config) -> Option<i32> {
 /// Whether another guest traces this process: it would see the runner, and put its breakpoints
 /// where no code runs.
 fn is_traced_by_guest() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
         None | Some("0") => false,
