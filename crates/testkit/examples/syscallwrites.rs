@@ -63,6 +63,9 @@ fn summary(seen: &Tally) {
         "{} calls, {} compared, {} with threads, {} sampled out, {} wrong",
         seen.calls, seen.compared, seen.threaded, seen.sampled_out, seen.failure_count
     );
+    if seen.cut_short {
+        eprintln!("  ended by us: it was sent a real-time signal, which cannot be followed");
+    }
     for (name, count) in &seen.unknown {
         eprintln!("  not in the table: {name} ({count})");
     }

@@ -1,6 +1,6 @@
 //! The loop: stop every process of a program's tree at its system calls and compare.
 //!
-//! Not followed: programs that are sent real-time signals, as no safe interface tells of them.
+//! No safe interface tells of real-time signals: a program that is sent one is ended there.
 
 use super::snapshot::Snapshot;
 use super::{Call, Table, Tally};
@@ -10,7 +10,7 @@ use base::system_call::{self, number as n};
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::{HashMap, HashSet};
@@ -113,10 +113,20 @@ impl<T: Table> Tracer<'_, T> {
                 Ok(status) => self.stopped(status)?,
                 Err(Errno::EINTR) => {}
                 Err(Errno::ECHILD) => return Ok(()),
+                Err(Errno::EINVAL) => self.end(),
                 Err(error) => return Err(error).context("waiting for the program"),
             }
         }
         Ok(())
+    }
+
+    /// Ends the program, as a real-time signal has come.
+    fn end(&mut self) {
+        self.tally.cut_short = true;
+        for pid in self.tasks.keys() {
+            // It may have ended by itself.
+            let _ = signal::kill(*pid, Signal::SIGKILL);
+        }
     }
 
     fn stopped(&mut self, status: WaitStatus) -> anyhow::Result<()> {
@@ -218,7 +228,10 @@ impl<T: Table> Tracer<'_, T> {
             return None;
         }
         self.credit = (self.credit + ALLOWANCE).min(MOST);
-        let mut snapshot = Snapshot::plan(process).ok()?;
+        let Ok(mut snapshot) = Snapshot::plan(process) else {
+            self.tally.sampled_out += 1;
+            return None;
+        };
         let size = snapshot.size();
         let is_rare = row.is_some_and(|row| self.tally.seen(row) < RARE);
         if size > MOST || size > self.credit && !is_rare {
