@@ -49,13 +49,12 @@ pub const ROWS: &[(u64, Row)] = &[
     (n::file_getattr, Row::Writes(&[Whole(2, 3)])),
     (n::cachestat, Row::Writes(&[Fixed(2, 40)])),
     (n::name_to_handle_at, Row::after(handle)),
-    (n::lookup_dcookie, Row::Writes(&[Answer(1, 2)])),
     (n::statmount, Row::after(mount)),
     (n::listmount, Row::Writes(&[Items(1, 8, 2)])),
     (n::sysfs, Row::choice(0, SYSFS)),
     (n::fcntl, Row::choice(1, FCNTL)),
-    (n::quotactl, Row::after(|call| quota(call, call.arguments[0], call.arguments[3]))),
-    (n::quotactl_fd, Row::after(|call| quota(call, call.arguments[1], call.arguments[3]))),
+    (n::quotactl, quota(0)),
+    (n::quotactl_fd, quota(1)),
 ];
 
 pub const NOTHING: &[u64] = &[
@@ -196,6 +195,33 @@ const FCNTL: &[(u64, Row)] = &sorted([
     (1040, Row::Nothing), // F_SETDELEG
 ]);
 
+/// Quotas: the lowest byte of the command says whose, the rest what.
+const fn quota(argument: usize) -> Row {
+    const OTHERS: Row = Row::Unknown("the table does not know this request");
+    Row::Choice { argument, bits: 0xffff_ff00, rows: QUOTA, others: &OTHERS }
+}
+
+const QUOTA: &[(u64, Row)] = &sorted([
+    (0x8000_0400, Row::Writes(&[Fixed(3, 4)])),   // Q_GETFMT
+    (0x8000_0500, Row::Writes(&[Fixed(3, 24)])),  // Q_GETINFO
+    (0x8000_0700, Row::Writes(&[Fixed(3, 72)])),  // Q_GETQUOTA
+    (0x8000_0900, Row::Writes(&[Fixed(3, 72)])),  // Q_GETNEXTQUOTA
+    (0x0058_0300, Row::Writes(&[Fixed(3, 112)])), // Q_XGETQUOTA
+    (0x0058_0500, Row::Writes(&[Fixed(3, 80)])),  // Q_XGETQSTAT
+    (0x0058_0800, Row::Writes(&[Fixed(3, 160)])), // Q_XGETQSTATV
+    (0x0058_0900, Row::Writes(&[Fixed(3, 112)])), // Q_XGETNEXTQUOTA
+    (0x8000_0100, Row::Nothing),                  // Q_SYNC
+    (0x8000_0200, Row::Nothing),                  // Q_QUOTAON
+    (0x8000_0300, Row::Nothing),                  // Q_QUOTAOFF
+    (0x8000_0600, Row::Nothing),                  // Q_SETINFO
+    (0x8000_0800, Row::Nothing),                  // Q_SETQUOTA
+    (0x0058_0100, Row::Nothing),                  // Q_XQUOTAON
+    (0x0058_0200, Row::Nothing),                  // Q_XQUOTAOFF
+    (0x0058_0400, Row::Nothing),                  // Q_XSETQLIM
+    (0x0058_0600, Row::Nothing),                  // Q_XQUOTARM
+    (0x0058_0700, Row::Nothing),                  // Q_XQUOTASYNC
+]);
+
 /// An `iovec` array in the second and third argument.
 fn before_vector(a: &[u64; 6], memory: &dyn Peek, before: &mut Before) {
     call::pieces(memory, a[1], a[2], &mut before.pieces);
@@ -244,23 +270,6 @@ fn mount(call: &mut Call<'_>) -> Known {
         let [_, buffer, room, ..] = call.arguments;
         let size = if call.failed() { room } else { call.word(buffer).min(room) };
         call.put(buffer, size);
-    }
-    Known::Yes
-}
-
-fn quota(call: &mut Call<'_>, command: u64, address: u64) -> Known {
-    let length = match (command as u32) >> 8 {
-        0x80_0004 => 4,         // Q_GETFMT
-        0x80_0005 => 24,        // Q_GETINFO
-        0x80_0007 => 72,        // Q_GETQUOTA
-        0x80_0009 => 80,        // Q_GETNEXTQUOTA
-        0x5803 | 0x5809 => 112, // Q_XGETQUOTA, Q_XGETNEXTQUOTA
-        0x5805 => 80,           // Q_XGETQSTAT
-        0x5808 => 160,          // Q_XGETQSTATV
-        _ => 0,
-    };
-    if call.wrote() {
-        call.put(address, length);
     }
     Known::Yes
 }

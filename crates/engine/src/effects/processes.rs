@@ -109,10 +109,6 @@ const LONG: Row = Row::Writes(&[Fixed(1, 8)]);
 
 const PRCTL: &[(u64, Row)] = &sorted([
     (libc::PR_GET_PDEATHSIG as u64, INT),
-    (libc::PR_GET_UNALIGN as u64, INT),
-    (libc::PR_GET_FPEMU as u64, INT),
-    (libc::PR_GET_FPEXC as u64, INT),
-    (libc::PR_GET_ENDIAN as u64, INT),
     (libc::PR_GET_TSC as u64, INT),
     (libc::PR_GET_CHILD_SUBREAPER as u64, INT),
     (libc::PR_GET_NAME as u64, Row::Writes(&[Fixed(1, 16)])),
@@ -123,14 +119,18 @@ const PRCTL: &[(u64, Row)] = &sorted([
     (libc::PR_SET_PDEATHSIG as u64, Row::Nothing),
     (libc::PR_GET_DUMPABLE as u64, Row::Nothing),
     (libc::PR_SET_DUMPABLE as u64, Row::Nothing),
+    (libc::PR_GET_UNALIGN as u64, Row::Nothing), // of another processor
     (libc::PR_SET_UNALIGN as u64, Row::Nothing),
     (libc::PR_GET_KEEPCAPS as u64, Row::Nothing),
     (libc::PR_SET_KEEPCAPS as u64, Row::Nothing),
+    (libc::PR_GET_FPEMU as u64, Row::Nothing), // of another processor
     (libc::PR_SET_FPEMU as u64, Row::Nothing),
+    (libc::PR_GET_FPEXC as u64, Row::Nothing), // of another processor
     (libc::PR_SET_FPEXC as u64, Row::Nothing),
     (libc::PR_GET_TIMING as u64, Row::Nothing),
     (libc::PR_SET_TIMING as u64, Row::Nothing),
     (libc::PR_SET_NAME as u64, Row::Nothing),
+    (libc::PR_GET_ENDIAN as u64, Row::Nothing), // of another processor
     (libc::PR_SET_ENDIAN as u64, Row::Nothing),
     (libc::PR_GET_SECCOMP as u64, Row::Nothing),
     (libc::PR_SET_SECCOMP as u64, Row::Nothing),
@@ -163,7 +163,7 @@ const PRCTL: &[(u64, Row)] = &sorted([
     (66, Row::Nothing),          // PR_GET_MDWE
     (67, Row::Nothing),          // PR_SET_MEMORY_MERGE
     (68, Row::Nothing),          // PR_GET_MEMORY_MERGE
-    (74, LONG),                  // PR_GET_SHADOW_STACK_STATUS
+    (74, Row::Nothing),          // PR_GET_SHADOW_STACK_STATUS, of another processor
     (75, Row::Nothing),          // PR_SET_SHADOW_STACK_STATUS
     (76, Row::Nothing),          // PR_LOCK_SHADOW_STACK_STATUS
     (77, Row::Nothing),          // PR_TIMER_CREATE_RESTORE_IDS
@@ -216,7 +216,7 @@ const PTRACE: &[(u64, Row)] = &sorted([
     (17, Row::Nothing),                                 // PTRACE_DETACH
     (24, Row::Nothing),                                 // PTRACE_SYSCALL
     (25, Row::Writes(&[Fixed(3, 16)])),                 // PTRACE_GET_THREAD_AREA
-    (30, Row::Writes(&[Fixed(3, 8)])),                  // PTRACE_ARCH_PRCTL
+    (30, Row::after(traced_base)),                      // PTRACE_ARCH_PRCTL
     (31, Row::Nothing),                                 // PTRACE_SYSEMU
     (33, Row::Nothing),                                 // PTRACE_SINGLEBLOCK
     (0x4200, Row::Nothing),                             // PTRACE_SETOPTIONS
@@ -324,6 +324,15 @@ fn registers(call: &mut Call<'_>) -> Known {
         let told = if call.failed() { u64::MAX } else { call::long(call.memory, length) };
         call.spread(&before.pieces, told);
         call.put(length, 8);
+    }
+    Known::Yes
+}
+
+/// `PTRACE_ARCH_PRCTL` has its request last, and before it where the base goes.
+fn traced_base(call: &mut Call<'_>) -> Known {
+    const GET: std::ops::RangeInclusive<u64> = 0x1003..=0x1004;
+    if call.wrote() && GET.contains(&call.arguments[3]) {
+        call.put(call.arguments[2], 8);
     }
     Known::Yes
 }

@@ -2,7 +2,7 @@
 
 use super::call::{self, Call};
 use super::row::Part::Always;
-use super::row::Row;
+use super::row::{Row, refused};
 use super::{Before, Known, Peek};
 use base::system_call::number as n;
 
@@ -121,13 +121,23 @@ fn look_at_message(memory: &dyn Peek, header: u64, before: &mut Before) -> bool 
 }
 
 fn message(call: &mut Call<'_>) -> Known {
-    if call.wrote() {
-        let before = call.before;
-        for message in &before.messages {
+    let before = call.before;
+    for message in &before.messages {
+        if call.wrote() {
             received(call, message, call.amount());
+        } else {
+            missed(call, message);
         }
     }
     Known::Yes
+}
+
+/// A local socket tells who the peer is even if there is nothing to be received; the header then
+/// does not say so.
+fn missed(call: &mut Call<'_>, message: &Message) {
+    if !refused(call.answer) {
+        call.put_mapped(message.control, message.control_room);
+    }
 }
 
 /// What `recvmsg` writes for one message: buffers, the sender's name, control data, and the fields
@@ -141,25 +151,30 @@ fn received(call: &mut Call<'_>, message: &Message, bytes: u64) {
     let control =
         told(message.control_room, call::long(call.memory, header.wrapping_add(CONTROL_LENGTH)));
     call.put(message.name, name);
-    call.put(message.control, control);
+    // What did not fit into memory was dropped, but counted.
+    call.put_mapped(message.control, control);
     call.put(header.wrapping_add(NAME_LENGTH), 4);
     // The length of control data, and behind it the flags.
     call.put(header.wrapping_add(CONTROL_LENGTH), 12);
 }
 
 fn messages(call: &mut Call<'_>) -> Known {
-    if !call.wrote() {
-        return Known::Yes;
-    }
     let before = call.before;
-    let count = call.amount().min(before.messages.len() as u64) as usize;
-    for message in &before.messages[..count] {
+    let amount = if call.wrote() { call.amount() } else { 0 };
+    let count = amount.min(before.messages.len() as u64) as usize;
+    let (full, empty) = before.messages.split_at(count);
+    for message in full {
         let length = message.header.wrapping_add(LENGTH);
         received(call, message, call.word(length));
         call.put(length, 4);
     }
-    // What is left of the time.
-    call.put(call.arguments[4], 16);
+    if let Some(message) = empty.first() {
+        missed(call, message);
+    }
+    if count > 0 {
+        // What is left of the time.
+        call.put(call.arguments[4], 16);
+    }
     Known::Yes
 }
 

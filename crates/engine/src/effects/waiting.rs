@@ -65,8 +65,8 @@ fn poll(call: &mut Call<'_>, time: u64) -> Known {
     if !call.is(libc::EINVAL) {
         let [descriptors, count, ..] = call.arguments;
         call.put(descriptors, DESCRIPTOR * (count & 0xffff_ffff));
-        call.put(time, TIME);
     }
+    call.put(time, TIME);
     Known::Yes
 }
 
@@ -83,8 +83,6 @@ fn select(call: &mut Call<'_>) -> Known {
             if count > USUAL { call.put_mapped(set, length) } else { call.put(set, length) }
         }
     }
-    if !call.is(libc::EINVAL) {
-        call.put(time, TIME);
-    }
+    call.put(time, TIME);
     Known::Yes
 }
