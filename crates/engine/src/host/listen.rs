@@ -1,8 +1,9 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
 use super::Resolve;
-use crate::listen::{MakeConsumer, Remote, Rings};
-use crate::report::{CrashReport, Joiner, Message, ModuleMap};
+use crate::listen::{Remote, Rings};
+use crate::log_listen::{self, Ears};
+use crate::report::{CrashReport, Joiner, LogOrigin, Message, ModuleMap, Replayed};
 use crate::ring::Order;
 use std::collections::HashMap;
 use std::io;
@@ -19,6 +20,10 @@ pub struct Heard {
     pub notes: Vec<String>,
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
+    /// Why nothing more is recorded, or why a recording cannot be read.
+    pub refused: Option<String>,
+    /// How a replay ended.
+    pub replayed: Option<Replayed>,
     joiner: Joiner,
     remotes: HashMap<i32, Remote>,
 }
@@ -55,6 +60,13 @@ impl Heard {
                     remote.answer(Order::Functions(finder.find(&map)));
                 }
             }
+            Ok(Some(Message::Log { process, descriptor, origin })) => {
+                if let Err(error) = events.take_up_log(process, descriptor, origin) {
+                    self.refused = Some(format!("the log of process {process} is lost: {error}"));
+                }
+            }
+            Ok(Some(Message::Refused(why))) => self.refused = Some(why),
+            Ok(Some(Message::Replayed(replayed))) => self.replayed = Some(replayed),
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
             Ok(Some(Message::Note(text))) => self.notes.push(text),
@@ -65,15 +77,23 @@ impl Heard {
 
 /// Where events go: who consumes them, and the threads that bring them there.
 pub struct Events<'a> {
-    make: MakeConsumer<'a>,
+    ears: Ears<'a>,
     rings: Option<Arc<Rings>>,
     feeding: Vec<JoinHandle<()>>,
 }
 
 impl<'a> Events<'a> {
     /// No events yet.
-    pub fn new(make: MakeConsumer<'a>, rings: Option<Arc<Rings>>) -> Self {
-        Self { make, rings, feeding: Vec::new() }
+    pub fn new(ears: Ears<'a>, rings: Option<Arc<Rings>>) -> Self {
+        Self { ears, rings, feeding: Vec::new() }
+    }
+
+    fn take_up_log(&mut self, process: i32, descriptor: i32, origin: LogOrigin) -> io::Result<()> {
+        if let Some(logs) = &mut self.ears.logs {
+            let sink = logs(process, origin);
+            self.feeding.push(log_listen::attach(process, descriptor, sink)?);
+        }
+        Ok(())
     }
 
     fn take_up(
@@ -83,7 +103,7 @@ impl<'a> Events<'a> {
         number: u64,
     ) -> io::Result<Option<Remote>> {
         let Some(rings) = &self.rings else { return Ok(None) };
-        let consumer = (self.make)(process);
+        let consumer = (self.ears.events)(process);
         let (thread, remote) = rings.take_up(number, process, parent, consumer)?;
         self.feeding.push(thread);
         Ok(Some(remote))
@@ -91,11 +111,14 @@ impl<'a> Events<'a> {
 
     /// Brings the last of them; those of processes that live on end here. Whether all went well.
     fn finish(self) -> bool {
-        let Some(rings) = self.rings else { return true };
-        rings.about_to_leave();
+        if let Some(rings) = &self.rings {
+            rings.about_to_leave();
+        }
         let fine = self.feeding.into_iter().map(|thread| thread.join().is_ok());
         let fine = fine.fold(true, |all, one| all && one);
-        rings.leave();
+        if let Some(rings) = &self.rings {
+            rings.leave();
+        }
         fine
     }
 }
@@ -129,7 +152,8 @@ impl<'scope> Listener<'scope> {
     }
 }
 
-fn listen(
+/// Listens in this thread.
+pub fn listen(
     mut events: Events<'_>,
     finder: &Finder,
     messages: OwnedFd,

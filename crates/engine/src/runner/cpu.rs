@@ -218,6 +218,12 @@ pub fn gs_base() -> u64 {
     base
 }
 
+/// Sets the base of GS.
+pub fn set_gs_base(base: u64) {
+    // SAFETY: GS is the guest's; Rust code does not use it.
+    unsafe { std::arch::asm!("wrgsbase {}", in(reg) base) };
+}
+
 /// Gives a new kernel thread of the runner the thread-local storage that all of them share.
 pub fn enter_host_fs() {
     // SAFETY: only the baton's holder uses it, and that is who calls this.

@@ -62,6 +62,12 @@ pub const STACKS: Range<u64> = 0x3100_0000_0000..0x3200_0000_0000;
 /// Event buffers shared with the host.
 pub const EVENT_BUFFERS: Range<u64> = 0x3200_0000_0000..0x3300_0000_0000;
 
+/// Buffers of the log that is shared with the host.
+pub const LOG_BUFFERS: Range<u64> = 0x3300_0000_0000..0x3400_0000_0000;
+
+/// What the processes of one recording share.
+pub const RECORDING_TABLE: Range<u64> = 0x3400_0000_0000..0x3500_0000_0000;
+
 /// Where a position-independent executable goes, as under the kernel without randomisation.
 pub const PIE_BASE: u64 = 0x5555_5555_4000;
 

@@ -1,14 +1,16 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
-mod functions;
+pub(super) mod functions;
 mod observe;
 
+use super::rules::{Chosen, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
 use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
+use engine::log_listen::Ears;
 use events::count::Counter;
 use events::file::Writer;
 use events::{Consumer, Discard, Plan};
@@ -31,9 +33,8 @@ Exit codes: 0 the program ended by itself, whatever its own exit code; 1 it or a
 ended by a signal; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
 docs/run.md.")]
 pub struct Run {
-    /// Rules to check; only `none` exists today
-    #[arg(long, value_enum, default_value = "none", hide_possible_values = true)]
-    rules: Rules,
+    #[command(flatten)]
+    rules: RuleArguments,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -69,11 +70,6 @@ pub struct Guest {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Rules {
-    None,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExitCodeOf {
     Tool,
@@ -89,7 +85,10 @@ enum ChildrenArgument {
 impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let Rules::None = self.rules;
+        let chosen = self.rules.choose()?;
+        if !chosen.rules.is_empty() {
+            return self.check(&chosen);
+        }
         let plan = self.observe.plan()?;
         let mut output = Output::of(self.output.as_deref(), self.json)?;
         let saving = self.save_events.as_deref().map(|path| Saving::to(path, &plan)).transpose()?;
@@ -159,6 +158,29 @@ impl Consumer for Save {
     }
 }
 
+impl Run {
+    /// Runs the program under rules.
+    fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
+        let watch = Watch::new(chosen);
+        let mut job = self.guest.job();
+        job.resolve = Some(watch.resolver());
+        job.plan = watch.plan();
+        let mut make = |_| watch.consumer().unwrap_or_else(|| Box::new(Discard::default()));
+        let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
+        outcome.notes.iter().for_each(|note| render::note(note));
+        let found = watch.finish(chosen, &outcome.crashes);
+        let report = self.guest.run_report(&outcome).with_rules(found.findings.clone());
+        self.guest.write(&report, &mut output, self.json)?;
+        render::rules::epilogue(&found, chosen)?;
+        Ok(match (chosen.exit_code, found.findings.is_empty()) {
+            (_, true) => self.guest.exit(&outcome),
+            (Some(code), false) => Exit::Guest(code),
+            (None, false) => self.guest.exit_with_findings(&outcome),
+        })
+    }
+}
+
 /// How much was observed.
 #[derive(Default, serde::Serialize)]
 struct Stats {
@@ -182,7 +204,8 @@ impl Consumer for Measure {
 }
 
 impl Guest {
-    fn job(&self) -> Job {
+    /// What to run.
+    pub fn job(&self) -> Job {
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let mut job = Job::new(program.clone(), arguments.to_vec());
         job.children = match self.children {
@@ -191,6 +214,14 @@ impl Guest {
         };
         job.superblock_limit = self.superblock.max(1);
         job
+    }
+
+    /// Where a recording goes if the user does not say.
+    pub fn default_file(&self) -> PathBuf {
+        let program = self.command.first().map(Path::new).unwrap_or("program".as_ref());
+        let mut name = program.file_name().unwrap_or("program".as_ref()).to_owned();
+        name.push(".whydunit");
+        PathBuf::from(name)
     }
 
     /// Runs the program, and passes on what the engine wants to say.
@@ -202,7 +233,7 @@ impl Guest {
         let mut job = self.job();
         job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
-        let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
+        let outcome = host::run_with(&job, Ears::for_events(make)).map_err(fault_or_input)?;
         for note in &outcome.notes {
             render::note(note);
         }
@@ -211,10 +242,25 @@ impl Guest {
 
     /// Tells how the run went.
     pub fn report(&self, outcome: &Outcome, to: &mut Output, json: bool) -> anyhow::Result<()> {
+        self.write(&self.run_report(outcome), to, json)
+    }
+
+    fn run_report(&self, outcome: &Outcome) -> RunReport {
         let program = self.command.first().map(|name| name.to_string_lossy().into_owned());
-        let report = RunReport::of(program.unwrap_or_default(), outcome);
+        RunReport::of(program.unwrap_or_default(), outcome)
+    }
+
+    fn write(&self, report: &RunReport, to: &mut Output, json: bool) -> anyhow::Result<()> {
         let text = if json { report.json()? } else { report.text(to.style()) };
         to.write(&text)
+    }
+
+    /// What to end with if rules found something.
+    fn exit_with_findings(&self, outcome: &Outcome) -> Exit {
+        match self.exit_code {
+            ExitCodeOf::Guest => self.exit(outcome),
+            ExitCodeOf::Tool => Exit::Findings,
+        }
     }
 
     /// What to end with.
