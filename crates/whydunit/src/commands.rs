@@ -9,6 +9,9 @@ mod record;
 mod replay;
 pub mod rules;
 mod run;
+mod slice;
+mod slicing;
+mod why;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -35,6 +38,10 @@ pub enum Command {
     Native(run::Native),
     /// Prove or refute that a concurrent data structure is linearizable
     Linearize(linearize::Linearize),
+    /// Show what a value was made from: the statements, and the dependences between them
+    Slice(Box<slice::Slice>),
+    /// Explain why a program ended as it did: the chain back to where the wrong value was made
+    Why(Box<why::Why>),
 }
 
 impl Command {
@@ -50,6 +57,8 @@ impl Command {
             Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
+            Self::Slice(command) => command.run(),
+            Self::Why(command) => command.run(),
         }
     }
 }

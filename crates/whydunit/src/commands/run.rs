@@ -224,6 +224,11 @@ impl Guest {
         PathBuf::from(name)
     }
 
+    /// The program as it was named, and all of the command.
+    pub fn command(&self) -> &[OsString] {
+        &self.command
+    }
+
     /// Runs the program, and passes on what the engine wants to say.
     pub fn run(
         &self,
