@@ -10,14 +10,17 @@
 //! counted, so that a slice of a hundred million executions costs no memory.
 //!
 //! Parts: [`question`] (what can be asked), [`graph`] (the answer), `walk` (going back), `frames`
-//! (calls, control, saved registers), `wanters` (who wants what), `strings` (repeated moves).
+//! (calls, control, saved registers), `wanters` (who wants what), `strings` (repeated moves), [`view`] (the slice
+//! as source).
 
 mod frames;
 pub mod graph;
 pub mod question;
 mod strings;
+pub mod view;
 mod walk;
 mod wanters;
 
 pub use graph::{Because, Edge, Kind, Node, Slice, What};
 pub use question::{Follow, Question, Wants};
+pub use view::{Statement, View};

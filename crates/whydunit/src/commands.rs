@@ -3,7 +3,10 @@
 mod correlate;
 mod count;
 mod demo;
+mod info;
 mod linearize;
+mod record;
+mod replay;
 pub mod rules;
 mod run;
 
@@ -21,6 +24,12 @@ pub enum Command {
     Run(run::Run),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
+    /// Record a program: one file from which all of the run can be seen again
+    Record(record::Record),
+    /// Replay a recording, and check that it goes as it went
+    Replay(replay::Replay),
+    /// Tell what is in a recording
+    Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
@@ -35,7 +44,10 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
         }

@@ -33,6 +33,15 @@ impl Code for NoCode {
     }
 }
 
+/// The code that is in the program's files.
+impl Code for symbols::Program {
+    fn read(&self, address: u64, buffer: &mut [u8]) -> usize {
+        let longest = buffer.len();
+        let mut read = |count: usize| self.code_bytes(base::Address(address), &mut buffer[..count]);
+        (1..=longest).rev().find(|count| read(*count)).unwrap_or(0)
+    }
+}
+
 /// Code that leads nowhere near an exit is not followed any further than this.
 const MOST_INSTRUCTIONS: usize = 4 << 20;
 

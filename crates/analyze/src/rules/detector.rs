@@ -208,7 +208,11 @@ impl Detector {
             pc: code.pc,
             values: vec![Value::Pointer(pointer)],
             chain,
-            subject: Subject::Access { address: access.address, size: access.size, write: access.write },
+            subject: Subject::Access {
+                address: access.address,
+                size: access.size,
+                write: access.write,
+            },
             width: u64::from(access.size),
             releaser: 0,
             written: true,
@@ -264,7 +268,11 @@ impl Detector {
                 self.machine.unwritten.first(access.address, u64::from(access.size)).is_some()
             };
             let read = reads.clone().find(unwritten);
-            let made = |access: &Access| Origin { pc: code.pc, address: access.address, size: access.size };
+            let made = |access: &Access| Origin {
+                pc: code.pc,
+                address: access.address,
+                size: access.size,
+            };
             origin = origin.or(read.map(made));
         }
         let Some(origin) = origin else { return };
@@ -281,7 +289,11 @@ impl Detector {
             pc,
             values: vec![Value::Pointer(pointer)],
             chain: Node::default(),
-            subject: Subject::Unwritten { address: origin.address, size: origin.size, read: origin.pc },
+            subject: Subject::Unwritten {
+                address: origin.address,
+                size: origin.size,
+                read: origin.pc,
+            },
             width: u64::from(origin.size),
             releaser: 0,
             written: false,
@@ -314,7 +326,10 @@ impl Detector {
         self.machine.remember(EventKind::Call, name, arguments[0]);
         let number = |value: u64| Value::Number(i128::from(value as i64));
         let at = self.at_call(back, arguments.iter().copied().map(number).collect(), name);
-        self.evaluate(&at, |armed| matches!(&armed.rule.point, Point::Call(known) if known == name));
+        self.evaluate(
+            &at,
+            |armed| matches!(&armed.rule.point, Point::Call(known) if known == name),
+        );
     }
 
     fn at_call(&self, back: u64, values: Vec<Value>, name: &str) -> At<'static> {
@@ -377,22 +392,32 @@ impl Detector {
     }
 
     fn returned(&mut self, name: &str, value: u64) {
-        let pointed = self.pointed(|armed| {
-            matches!(&armed.rule.point, Point::Return(known) if known == name)
-        });
+        let pointed = self
+            .pointed(|armed| matches!(&armed.rule.point, Point::Return(known) if known == name));
         let values = vec![Value::Number(i128::from(value as i64))];
         let pc = self.machine.running().and_then(|thread| thread.calls.callers().first().copied());
-        let at = At { pointed: Some(&pointed), ..self.at_call(pc.map_or(0, |pc| pc + 1), values, name) };
-        self.evaluate(&at, |armed| matches!(&armed.rule.point, Point::Return(known) if known == name));
+        let at =
+            At { pointed: Some(&pointed), ..self.at_call(pc.map_or(0, |pc| pc + 1), values, name) };
+        self.evaluate(
+            &at,
+            |armed| matches!(&armed.rule.point, Point::Return(known) if known == name),
+        );
         self.machine.remember(EventKind::Return, name, value);
     }
 
     /// A system call has returned; `read` is what the kernel read for it.
-    pub fn system_call(&mut self, number: u64, arguments: [u64; 6], answer: i64, read: &[(u64, u64)]) {
+    pub fn system_call(
+        &mut self,
+        number: u64,
+        arguments: [u64; 6],
+        answer: i64,
+        read: &[(u64, u64)],
+    ) {
         const OUTPUT: [u64; 5] = [1, 18, 20, 44, 46];
-        let pc = self.machine.running().map_or(0, |thread| {
-            thread.calls.callers().first().copied().unwrap_or_default()
-        });
+        let pc = self
+            .machine
+            .running()
+            .map_or(0, |thread| thread.calls.callers().first().copied().unwrap_or_default());
         if self.machine.watches_writes && OUTPUT.contains(&number) {
             for &(address, length) in read {
                 if let Some(at) = self.machine.unwritten.first(address, length) {
@@ -454,7 +479,8 @@ impl Detector {
 
     /// Blocks that the program still has a pointer to, if a rule asks for them.
     fn pointed(&self, wanted: impl Fn(&Armed) -> bool) -> Vec<(BlockId, u64)> {
-        let asks = |armed: &Armed| armed.enabled && Needs::of(&armed.rule).pointers && wanted(armed);
+        let asks =
+            |armed: &Armed| armed.enabled && Needs::of(&armed.rule).pointers && wanted(armed);
         if !self.armed.iter().any(asks) {
             return Vec::new();
         }
@@ -478,9 +504,10 @@ impl Detector {
         const NEAR: u64 = 8 << 20;
         let holder = self.machine.blocks.containing(place);
         let freed = holder.and_then(|id| self.machine.blocks.get(id)).is_some_and(|b| !b.is_live());
-        let below = self.machine.threads().any(|thread| {
-            thread.stack.is_some_and(|stack| place < stack && stack - place < NEAR)
-        });
+        let below = self
+            .machine
+            .threads()
+            .any(|thread| thread.stack.is_some_and(|stack| place < stack && stack - place < NEAR));
         !freed && !below
     }
 

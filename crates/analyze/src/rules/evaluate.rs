@@ -264,13 +264,11 @@ impl Evaluation<'_> {
                 Answer::Is(value) => self.apply(*function, &value),
                 other => other,
             },
-            Term::Arithmetic(left, operator, right) => {
-                match (self.term(left), self.term(right)) {
-                    (Answer::Is(left), Answer::Is(right)) => calculate(&left, *operator, &right),
-                    (Answer::NotKnown, _) | (_, Answer::NotKnown) => Answer::NotKnown,
-                    _ => Answer::Nothing,
-                }
-            }
+            Term::Arithmetic(left, operator, right) => match (self.term(left), self.term(right)) {
+                (Answer::Is(left), Answer::Is(right)) => calculate(&left, *operator, &right),
+                (Answer::NotKnown, _) | (_, Answer::NotKnown) => Answer::NotKnown,
+                _ => Answer::Nothing,
+            },
         }
     }
 
@@ -290,7 +288,9 @@ impl Evaluation<'_> {
             (Function::Releaser, _) => {
                 return Answer::Is(Value::Number(i128::from(self.state.releaser())));
             }
-            (Function::Bid, _) => return block.map_or(Answer::Nothing, |id| Answer::Is(Value::Block(id))),
+            (Function::Bid, _) => {
+                return block.map_or(Answer::Nothing, |id| Answer::Is(Value::Block(id)));
+            }
             (Function::Value, Value::Pointer(pointer)) => {
                 return self.state.contents(pointer.address, self.state.width().max(1)).value();
             }

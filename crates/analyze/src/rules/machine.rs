@@ -160,7 +160,9 @@ impl Machine {
     #[must_use]
     pub fn goes_through_pointer(code: &Code, slot: usize) -> bool {
         const STACK_POINTER: u8 = 4;
-        code.pointers.get(slot).is_some_and(|how| how.base.is_some_and(|base| base != STACK_POINTER))
+        code.pointers
+            .get(slot)
+            .is_some_and(|how| how.base.is_some_and(|base| base != STACK_POINTER))
     }
 
     /// An instruction has executed, with these accesses.
@@ -286,7 +288,10 @@ impl Machine {
         let pushed = accesses.iter().rev().find(|access| access.write).map(|access| access.address);
         let popped = accesses.first().filter(|access| !access.write).map(|access| access.address);
         match (code.meaning.form, pushed) {
-            (crate::semantics::Form::Call(_) | crate::semantics::Form::IndirectCall, Some(slot)) => {
+            (
+                crate::semantics::Form::Call(_) | crate::semantics::Form::IndirectCall,
+                Some(slot),
+            ) => {
                 if *watches_writes && thread.low == 0 {
                     unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
                     thread.low = slot;
@@ -359,9 +364,10 @@ impl Machine {
     /// The call of an allocator that has just returned, if it is the outermost one.
     pub fn leave(&mut self, function: u64, stack: u64) -> Option<Inside> {
         let thread = self.thread();
-        let at = thread.inside.iter().rposition(|inside| {
-            inside.function == function && inside.stack == stack
-        })?;
+        let at = thread
+            .inside
+            .iter()
+            .rposition(|inside| inside.function == function && inside.stack == stack)?;
         let found = thread.inside[at];
         thread.inside.truncate(at);
         thread.inside.is_empty().then_some(found)
@@ -372,7 +378,8 @@ impl Machine {
         let result = match inside.allocator.role {
             Role::Allocate { size, count, zeroed } => {
                 let size = inside.size(size, count);
-                (value != 0).then(|| self.allocate(value, size, inside, if zeroed { size } else { 0 }))
+                (value != 0)
+                    .then(|| self.allocate(value, size, inside, if zeroed { size } else { 0 }))
             }
             Role::Resize { size, count } => self.resize(inside, inside.size(size, count), value),
             Role::AllocateTo { size } => {
@@ -468,9 +475,10 @@ impl Machine {
     #[must_use]
     pub fn block_of_freed(&self, pointer: Pointer) -> Option<BlockId> {
         let live = |id: &BlockId| self.blocks.get(*id).is_some_and(blocks::Block::is_live);
-        pointer.block.filter(live).or_else(|| {
-            self.blocks.beginning_at(pointer.address).filter(live)
-        })
+        pointer
+            .block
+            .filter(live)
+            .or_else(|| self.blocks.beginning_at(pointer.address).filter(live))
     }
 
     fn free(&mut self, inside: &Inside) {

@@ -88,7 +88,8 @@ fn chain_steps(chain: &Chain, hit: &Hit, program: &Program) -> Vec<Step> {
     };
     for link in chain.links.iter().take(MOST_LINKS) {
         let place = place(program, link.pc);
-        let text = if link.made { format!("{name} was made") } else { format!("{name} was copied") };
+        let text =
+            if link.made { format!("{name} was made") } else { format!("{name} was copied") };
         let again = steps.last().and_then(|last| last.place.as_ref()).is_some_and(|last| {
             last.line.is_some() && (&last.file, last.line) == (&place.file, place.line)
         });
@@ -112,7 +113,10 @@ pub fn reading(hit: &Hit) -> String {
         }
         Subject::Unwritten { address, size, .. } => {
             let place = where_is(*address, about);
-            format!("a branch, an address or an output depends on {} {place}", bytes(u64::from(*size)))
+            format!(
+                "a branch, an address or an output depends on {} {place}",
+                bytes(u64::from(*size))
+            )
         }
         Subject::Release { address } => match about {
             Some(block) if block.freed.is_some() => {
@@ -149,7 +153,11 @@ fn bytes(count: u64) -> String {
 }
 
 fn describe(block: &BlockHistory) -> String {
-    if block.heap { format!("a block of {}", bytes(block.size)) } else { "a stack frame".to_owned() }
+    if block.heap {
+        format!("a block of {}", bytes(block.size))
+    } else {
+        "a stack frame".to_owned()
+    }
 }
 
 fn where_is(address: u64, block: Option<&BlockHistory>) -> String {

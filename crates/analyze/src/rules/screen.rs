@@ -141,12 +141,7 @@ fn last_write(event: &EventMatch, situation: Situation) -> Option<bool> {
     (event.kind == EventKind::Write && of_access && plain).then_some(situation.written)
 }
 
-fn compare(
-    left: &Term,
-    relation: Relation,
-    right: &Term,
-    situation: Situation,
-) -> Option<bool> {
+fn compare(left: &Term, relation: Relation, right: &Term, situation: Situation) -> Option<bool> {
     let null = matches!((left, right), (&ACCESS, Term::Null) | (Term::Null, &ACCESS));
     if null {
         let is_null = situation.standing == Standing::Null;
@@ -172,11 +167,15 @@ fn compare(
     let difference = linear(left)?.minus(linear(right)?);
     let (low, high) = (difference.at_least(), difference.negated().at_least().map(|low| -low));
     match relation {
-        Relation::Less => decided(high.is_some_and(|high| high < 0), low.is_some_and(|low| low >= 0)),
+        Relation::Less => {
+            decided(high.is_some_and(|high| high < 0), low.is_some_and(|low| low >= 0))
+        }
         Relation::LessEqual => {
             decided(high.is_some_and(|high| high <= 0), low.is_some_and(|low| low > 0))
         }
-        Relation::Greater => decided(low.is_some_and(|low| low > 0), high.is_some_and(|high| high <= 0)),
+        Relation::Greater => {
+            decided(low.is_some_and(|low| low > 0), high.is_some_and(|high| high <= 0))
+        }
         Relation::GreaterEqual => {
             decided(low.is_some_and(|low| low >= 0), high.is_some_and(|high| high < 0))
         }

@@ -41,9 +41,9 @@ pub struct Suppression {
 /// Reads a file. Suppressions for other tools are left out. An error names the line.
 pub fn read(text: &str) -> Result<Vec<Suppression>, String> {
     let mut found = Vec::new();
-    let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| {
-        !line.is_empty() && !line.starts_with('#')
-    });
+    let mut lines = (1..)
+        .zip(text.lines().map(str::trim))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     while let Some((number, line)) = lines.next() {
         if line != "{" {
             return Err(format!("line {number}: expected `{{`, found `{line}`"));
@@ -86,7 +86,9 @@ fn one(number: usize, inner: &[(usize, &str)]) -> Result<Option<Suppression>, St
             Some(("match-leak-kinds", _)) => continue,
             _ if kind == "Param" && lines.is_empty() => continue,
             _ => {
-                return Err(format!("line {at}: expected `fun:…`, `obj:…` or `...`, found `{line}`"));
+                return Err(format!(
+                    "line {at}: expected `fun:…`, `obj:…` or `...`, found `{line}`"
+                ));
             }
         });
     }
@@ -209,8 +211,13 @@ mod tests {
 
     #[test]
     fn errors_name_the_line() {
-        for (text, line) in [("x\n", "line 1"), ("{\n n\n", "line 1"), ("{\n n\n Free\n}", "line 3"),
-            ("{\n n\n Memcheck:Free\n what\n}", "line 4"), ("{\n}", "line 1")] {
+        for (text, line) in [
+            ("x\n", "line 1"),
+            ("{\n n\n", "line 1"),
+            ("{\n n\n Free\n}", "line 3"),
+            ("{\n n\n Memcheck:Free\n what\n}", "line 4"),
+            ("{\n}", "line 1"),
+        ] {
             assert!(read(text).expect_err(text).contains(line), "{text:?}");
         }
     }

@@ -90,6 +90,8 @@ pub struct Frame {
     /// Who called, if the call is in the part of the window that was looked at: frame,
     /// instruction, which execution of it, when.
     pub caller: Option<(u32, u32, u64, Moment)>,
+    /// Address of its return address; 0 if not known.
+    pub slot: u64,
 }
 
 /// What a question was answered with.

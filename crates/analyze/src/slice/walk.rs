@@ -454,10 +454,9 @@ impl<'a> Walk<'a> {
         let parent = self.current.frames.top().id;
         let mut hit = false;
         for frame in left {
-            if self.question.foreign.is_some() || !self.slice.nodes.is_empty() {
-                let instance = self.instance(at);
-                self.slice.frames[frame.id as usize].caller =
-                    Some((parent, at.id, instance, at.moment()));
+            if !self.slice.nodes.is_empty() {
+                let caller = Some((parent, at.id, self.instance(at), at.moment()));
+                self.slice.frames[frame.id as usize] = Frame { caller, slot };
             }
             if self.open_frames.remove(&frame.id) && self.is_foreign(at.id) {
                 self.open_frames.insert(parent);

@@ -293,7 +293,8 @@ impl Machine {
         self.stack.push(BTreeMap::new());
         let (parameter, body) = functions.get(&name).expect("a known function").clone();
         // let x = salloc 1 in (x := v; e)
-        let store = Expr::Assign(Box::new(Expr::Var(parameter.clone())), Box::new(Expr::Value(value)));
+        let store =
+            Expr::Assign(Box::new(Expr::Var(parameter.clone())), Box::new(Expr::Value(value)));
         let body = Expr::Seq(Box::new(store), Box::new(body));
         Expr::LetSalloc(parameter, 1, Box::new(body))
     }
@@ -395,12 +396,7 @@ impl State for Machine {
     }
 
     /// Goes through the whole set, whatever the key.
-    fn each(
-        &self,
-        set: Set,
-        _key: Option<&RuleValue>,
-        visit: &mut dyn FnMut(RuleValue) -> Visit,
-    ) {
+    fn each(&self, set: Set, _key: Option<&RuleValue>, visit: &mut dyn FnMut(RuleValue) -> Visit) {
         let blocks = |blocks: &BTreeMap<BlockId, Block>| -> Vec<RuleValue> {
             blocks.keys().map(|id| RuleValue::Block(*id)).collect()
         };

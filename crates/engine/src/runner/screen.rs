@@ -72,9 +72,8 @@ impl Shadow {
         }
         let (first, last) = (address / GRANULE, last / GRANULE);
         // SAFETY: inside the table.
-        (first..=last).fold(0, |bits, granule| {
-            bits | unsafe { *((granule + SHADOW_BASE) as *const u8) }
-        })
+        (first..=last)
+            .fold(0, |bits, granule| bits | unsafe { *((granule + SHADOW_BASE) as *const u8) })
     }
 }
 
@@ -95,8 +94,7 @@ unsafe fn copy_data(from: i32, to: i32) {
             let (mut data, end) = (data as u64, end.max(data) as u64);
             while data < end {
                 let length = (end - data).min(1 << 30);
-                let done =
-                    syscall!(libc::SYS_pwrite64, to, SHADOW.start + data, length, data);
+                let done = syscall!(libc::SYS_pwrite64, to, SHADOW.start + data, length, data);
                 if done <= 0 {
                     return;
                 }
@@ -150,7 +148,8 @@ pub fn look_back(before: &Registers) {
         };
         let from = moved(before.general[6]).wrapping_add(base);
         let to = moved(before.general[7]);
-        for (there, write, address) in [(source, false, from), (compares, false, to), (writes, true, to)]
+        for (there, write, address) in
+            [(source, false, from), (compares, false, to), (writes, true, to)]
         {
             if there {
                 engine.test(before.pc, write, address, u32::from(size));

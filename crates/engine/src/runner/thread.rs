@@ -1,6 +1,9 @@
 //! A guest thread: what the engine keeps of it while it does not run.
 
 use super::cpu::{Registers, cpu};
+use super::guest::Checked;
+use super::robust;
+use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
 use super::syscall::seccomp::Filter;
@@ -121,6 +124,21 @@ impl Thread {
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })
+    }
+
+    /// A new thread is to clear a word when it ends, if `clone` was asked for that.
+    pub fn set_clear_tid(&mut self, flags: u64, child_tid: u64) {
+        if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
+            self.clear_tid = child_tid;
+        }
+    }
+
+    /// The thread ends: what the kernel would do to the guest's memory then.
+    pub fn release(&mut self) {
+        robust::release(self.robust_list, self.tid);
+        if self.clear_tid != 0 {
+            Checked.write(self.clear_tid, &0u32.to_le_bytes());
+        }
     }
 
     /// The guest has changed its mask: what it no longer blocks comes through.

@@ -6,11 +6,11 @@ mod observe;
 use super::rules::{Chosen, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
-use crate::render::style::Style;
 use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
+use engine::log_listen::Ears;
 use events::count::Counter;
 use events::file::Writer;
 use events::{Consumer, Discard, Plan};
@@ -89,10 +89,13 @@ impl Run {
         if !chosen.rules.is_empty() {
             return self.check(&chosen);
         }
-        let mut file = self.save_events.as_deref().map(save_to).transpose()?;
+        let plan = self.observe.plan()?;
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
+        let saving = self.save_events.as_deref().map(|path| Saving::to(path, &plan)).transpose()?;
+        let mut saved = saving.as_ref().map(Saving::consumer);
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
-        let outcome = self.guest.run(self.observe.plan()?, &mut |_| match file.take() {
+        let outcome = self.guest.run(plan, &mut |_| match saved.take() {
             Some(writer) => Box::new(writer),
             None if measured => Box::new(Measure(Counter::default(), stats.clone())),
             None => Box::new(Discard::default()),
@@ -100,27 +103,75 @@ impl Run {
         if let Some(path) = &self.stats {
             let stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
             let text = serde_json::to_string(&*stats)? + "\n";
-            std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            Output::of(Some(path), true)?.write(&text)?;
         }
-        self.guest.report(&outcome, self.output.as_deref(), self.json)?;
+        self.guest.report(&outcome, &mut output, self.json)?;
+        saving.map_or(Ok(()), Saving::finish)?;
         Ok(self.guest.exit(&outcome))
+    }
+}
+
+/// The events of the first process, on their way to a file.
+struct Saving {
+    path: PathBuf,
+    writer: Arc<Mutex<Writer<BufWriter<File>>>>,
+}
+
+impl Saving {
+    fn to(path: &Path, plan: &Plan) -> anyhow::Result<Self> {
+        if !plan.emits() {
+            anyhow::bail!(
+                "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
+            );
+        }
+        let writer = Writer::new(BufWriter::new(render::create(path)?))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), writer: Arc::new(Mutex::new(writer)) })
+    }
+
+    fn consumer(&self) -> Save {
+        Save(self.writer.clone())
+    }
+
+    /// Says whether all of it was written.
+    fn finish(self) -> anyhow::Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.error.take() {
+            Some(error) => Err(error).with_context(|| {
+                format!("cannot write {}; the events there are not complete", self.path.display())
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Passes events on to a file.
+struct Save(Arc<Mutex<Writer<BufWriter<File>>>>);
+
+impl Consumer for Save {
+    fn records(&mut self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).end();
     }
 }
 
 impl Run {
     /// Runs the program under rules.
     fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
         let watch = Watch::new(chosen);
         let mut job = self.guest.job();
         job.resolve = Some(watch.resolver());
         job.plan = watch.plan();
         let mut make = |_| watch.consumer().unwrap_or_else(|| Box::new(Discard::default()));
-        let outcome = host::run_with(&job, &mut make).map_err(fault_or_input)?;
+        let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
         outcome.notes.iter().for_each(|note| render::note(note));
         let found = watch.finish(chosen, &outcome.crashes);
         let report = self.guest.run_report(&outcome).with_rules(found.findings.clone());
-        self.guest.write(&report, self.output.as_deref(), self.json)?;
+        self.guest.write(&report, &mut output, self.json)?;
         render::rules::epilogue(&found, chosen)?;
         Ok(match (chosen.exit_code, found.findings.is_empty()) {
             (_, true) => self.guest.exit(&outcome),
@@ -128,12 +179,6 @@ impl Run {
             (None, false) => self.guest.exit_with_findings(&outcome),
         })
     }
-}
-
-fn save_to(path: &Path) -> anyhow::Result<Writer<BufWriter<File>>> {
-    let context = || format!("cannot write {}", path.display());
-    let file = File::create(path).with_context(context)?;
-    Writer::new(BufWriter::new(file)).with_context(context)
 }
 
 /// How much was observed.
@@ -159,7 +204,8 @@ impl Consumer for Measure {
 }
 
 impl Guest {
-    fn job(&self) -> Job {
+    /// What to run.
+    pub fn job(&self) -> Job {
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let mut job = Job::new(program.clone(), arguments.to_vec());
         job.children = match self.children {
@@ -168,6 +214,14 @@ impl Guest {
         };
         job.superblock_limit = self.superblock.max(1);
         job
+    }
+
+    /// Where a recording goes if the user does not say.
+    pub fn default_file(&self) -> PathBuf {
+        let program = self.command.first().map(Path::new).unwrap_or("program".as_ref());
+        let mut name = program.file_name().unwrap_or("program".as_ref()).to_owned();
+        name.push(".whydunit");
+        PathBuf::from(name)
     }
 
     /// Runs the program, and passes on what the engine wants to say.
@@ -179,7 +233,7 @@ impl Guest {
         let mut job = self.job();
         job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
-        let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
+        let outcome = host::run_with(&job, Ears::for_events(make)).map_err(fault_or_input)?;
         for note in &outcome.notes {
             render::note(note);
         }
@@ -187,8 +241,8 @@ impl Guest {
     }
 
     /// Tells how the run went.
-    pub fn report(&self, outcome: &Outcome, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
-        self.write(&self.run_report(outcome), file, json)
+    pub fn report(&self, outcome: &Outcome, to: &mut Output, json: bool) -> anyhow::Result<()> {
+        self.write(&self.run_report(outcome), to, json)
     }
 
     fn run_report(&self, outcome: &Outcome) -> RunReport {
@@ -196,10 +250,9 @@ impl Guest {
         RunReport::of(program.unwrap_or_default(), outcome)
     }
 
-    fn write(&self, report: &RunReport, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
-        let style = if file.is_some() { Style::PLAIN } else { Style::of(&std::io::stderr()) };
-        let text = if json { report.json()? } else { report.text(style) };
-        Output::of(file, json).write(&text)
+    fn write(&self, report: &RunReport, to: &mut Output, json: bool) -> anyhow::Result<()> {
+        let text = if json { report.json()? } else { report.text(to.style()) };
+        to.write(&text)
     }
 
     /// What to end with if rules found something.

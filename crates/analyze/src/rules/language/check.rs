@@ -96,7 +96,12 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn error(&mut self, span: Span, message: impl Into<String>, label: impl Into<String>) -> Failed {
+    fn error(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Failed {
         self.errors.push(Diagnostic::new(span, message, label));
         Failed
     }
@@ -108,10 +113,10 @@ impl<'a> Checker<'a> {
         let condition = self.condition(&rule.condition).ok();
         let locators = self.locators(&rule.locators);
         let (point, condition) = (point?, condition?);
-        let variables = self.variables.into_iter().map(|open| Variable {
-            name: open.name,
-            kind: open.kind.unwrap_or(Type::Number),
-        });
+        let variables = self
+            .variables
+            .into_iter()
+            .map(|open| Variable { name: open.name, kind: open.kind.unwrap_or(Type::Number) });
         let name = rule.name.text.replace('_', "-");
         let title = rule.title.clone().unwrap_or_else(|| name.replace('-', " "));
         let (variables, text) = (variables.collect(), printer::rule(rule));
@@ -228,7 +233,11 @@ impl<'a> Checker<'a> {
                 (Some(Type::Pointer) | None, _) => slots.push(slot),
                 (Some(kind), _) => {
                     let message = format!("`{}` is {}", name.text, kind.describe());
-                    self.error(name.span, message, "expected a pointer: only values that move have a chain");
+                    self.error(
+                        name.span,
+                        message,
+                        "expected a pointer: only values that move have a chain",
+                    );
                 }
             }
         }
@@ -517,7 +526,8 @@ impl<'a> Checker<'a> {
     ) -> Parsed<Condition> {
         let (one, other) = (self.term(left), self.term(right));
         let ((one, first), (other, second)) = (one?, other?);
-        let same = fits(first, second) || matches!((&one, &other), (Term::Null, _) | (_, Term::Null));
+        let same =
+            fits(first, second) || matches!((&one, &other), (Term::Null, _) | (_, Term::Null));
         if !same {
             let message = format!("{} is compared with {}", first.describe(), second.describe());
             let label = format!("expected {}", first.describe());
@@ -660,9 +670,8 @@ fn own_names<'p>(pattern: &'p Pattern, before: &[bool], variables: &[Open]) -> V
     match pattern {
         Pattern::Variable(name) => vec![name.text.as_str()],
         Pattern::Event(event) => {
-            let fresh = |name: &&Name| {
-                variables[before.len()..].iter().any(|open| open.span == name.span)
-            };
+            let fresh =
+                |name: &&Name| variables[before.len()..].iter().any(|open| open.span == name.span);
             let all = std::iter::once(&event.time).chain(&event.arguments);
             all.filter(fresh).map(|name| name.text.as_str()).collect()
         }

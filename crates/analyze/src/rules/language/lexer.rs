@@ -13,5 +13,6 @@ pub const LANGUAGE: Language = Language {
 
 /// Words that cannot be names of variables or definitions.
 pub const KEYWORDS: &[&str] = &[
-    "define", "detect", "exists", "forall", "in", "such", "that", "event", "NULL", "VPC", "FindLast",
+    "define", "detect", "exists", "forall", "in", "such", "that", "event", "NULL", "VPC",
+    "FindLast",
 ];

@@ -96,8 +96,7 @@ impl Parser<'_> {
         self.cursor.expect_symbol(">", "after the detection point")?;
         self.cursor.expect_symbol(":", "before the bug condition")?;
         let condition = self.expression()?;
-        let locators =
-            if self.cursor.eat_symbol(":") { self.locators()? } else { Vec::new() };
+        let locators = if self.cursor.eat_symbol(":") { self.locators()? } else { Vec::new() };
         Ok(Rule { name, title, parts, point, condition, locators })
     }
 

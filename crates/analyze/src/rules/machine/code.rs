@@ -158,7 +158,9 @@ fn stack_move(instruction: &Instruction) -> StackMove {
         M::Push | M::Pushfq | M::Call => StackMove::Push,
         M::Pop if writes_stack_pointer => StackMove::Lost,
         M::Pop | M::Popfq => StackMove::Pop(8),
-        M::Ret => StackMove::Pop(8 + if instruction.op_count() == 1 { instruction.immediate16() } else { 0 }),
+        M::Ret => StackMove::Pop(
+            8 + if instruction.op_count() == 1 { instruction.immediate16() } else { 0 },
+        ),
         M::Leave => StackMove::Pop(8),
         M::Sub if writes_stack_pointer && is_immediate(instruction, 1) => {
             StackMove::By((instruction.immediate(1) as i64).wrapping_neg())
@@ -166,14 +168,16 @@ fn stack_move(instruction: &Instruction) -> StackMove {
         M::Add if writes_stack_pointer && is_immediate(instruction, 1) => {
             StackMove::By(instruction.immediate(1) as i64)
         }
-        M::Lea if writes_stack_pointer
-            && instruction.memory_base() == Register::RSP
-            && instruction.memory_index() == Register::None =>
+        M::Lea
+            if writes_stack_pointer
+                && instruction.memory_base() == Register::RSP
+                && instruction.memory_index() == Register::None =>
         {
             StackMove::By(instruction.memory_displacement64() as i64)
         }
-        M::Mov if instruction.op0_register() == Register::RBP
-            && instruction.op1_register() == Register::RSP =>
+        M::Mov
+            if instruction.op0_register() == Register::RBP
+                && instruction.op1_register() == Register::RSP =>
         {
             StackMove::Enter
         }
@@ -190,7 +194,9 @@ fn is_immediate(instruction: &Instruction, operand: u32) -> bool {
 fn cleanses(instruction: &Instruction) -> bool {
     use Mnemonic as M;
     match instruction.mnemonic() {
-        M::Pmovmskb | M::Vpmovmskb | M::Movmskps | M::Movmskpd | M::Vmovmskps | M::Vmovmskpd => true,
+        M::Pmovmskb | M::Vpmovmskb | M::Movmskps | M::Movmskpd | M::Vmovmskps | M::Vmovmskpd => {
+            true
+        }
         M::Ptest | M::Vptest | M::Pcmpistri | M::Vpcmpistri | M::Pcmpestri | M::Vpcmpestri => true,
         // A mask that keeps all but a few bits makes room for a bit field.
         M::And => is_immediate(instruction, 1) && (instruction.immediate(1) as i64) < 0,
@@ -201,7 +207,8 @@ fn cleanses(instruction: &Instruction) -> bool {
 impl Code {
     fn actions(&mut self, instruction: &Instruction) {
         if self.meaning.repeats.is_some() {
-            self.wiped = (0u8..).zip(&self.pointers).filter(|(_, p)| p.write).map(|(n, _)| n).collect();
+            self.wiped =
+                (0u8..).zip(&self.pointers).filter(|(_, p)| p.write).map(|(n, _)| n).collect();
             return;
         }
         if let Some(action) = stack_address(instruction) {
@@ -221,7 +228,10 @@ impl Code {
                     for cell in 0..CELLS as u8 {
                         let touched = match cell {
                             0..16 => parts.general_bytes(cell) != 0,
-                            _ => parts.vector_bytes((cell - 16) / 4) >> ((cell - 16) % 4 * 8) & 0xff != 0,
+                            _ => {
+                                parts.vector_bytes((cell - 16) / 4) >> ((cell - 16) % 4 * 8) & 0xff
+                                    != 0
+                            }
                         };
                         if touched && cell != STACK_POINTER {
                             self.actions.push(Action::Make(Place::Cell(cell)));
@@ -274,7 +284,9 @@ impl Code {
             let target = place(to, done);
             let whole = to.bytes - done >= 8;
             match (target, place(from, done)) {
-                (Some(target), Some(source)) if whole => self.actions.push(Action::Copy(target, source)),
+                (Some(target), Some(source)) if whole => {
+                    self.actions.push(Action::Copy(target, source))
+                }
                 (Some(Place::Memory(slot, _)), _) => self.wiped.push(slot),
                 (Some(target), _) => self.actions.push(Action::Make(target)),
                 (None, _) => self.partial(to),
@@ -313,7 +325,12 @@ fn place(span: Span, offset: u16) -> Option<Place> {
     }
 }
 
-fn operand(instruction: &Instruction, index: u32, pointers: &[Pointer], write: bool) -> Option<Place> {
+fn operand(
+    instruction: &Instruction,
+    index: u32,
+    pointers: &[Pointer],
+    write: bool,
+) -> Option<Place> {
     match instruction.op_kind(index) {
         OpKind::Register => {
             let cell = general(instruction.op_register(index))?;

@@ -80,9 +80,24 @@ pub fn deed(call: u64, arguments: &[u64; 6], answer: i64) -> Deed {
         n::PIPE | n::PIPE2 | n::SOCKETPAIR if answer == 0 => Deed::OpensTwo,
         _ if answer == BAD_DESCRIPTOR && first >= 0 => Deed::Uses(first),
         n::FCNTL if DUP_BY_FCNTL.contains(&arguments[1]) && answer >= 0 => Deed::Opens(answer),
-        n::OPEN | n::CREAT | n::OPENAT | n::OPENAT2 | n::SOCKET | n::ACCEPT | n::ACCEPT4
-        | n::DUP | n::DUP2 | n::DUP3 | n::EPOLL_CREATE1 | n::EVENTFD | n::EVENTFD2
-        | n::TIMERFD_CREATE | n::SIGNALFD | n::SIGNALFD4 | n::INOTIFY_INIT | n::INOTIFY_INIT1
+        n::OPEN
+        | n::CREAT
+        | n::OPENAT
+        | n::OPENAT2
+        | n::SOCKET
+        | n::ACCEPT
+        | n::ACCEPT4
+        | n::DUP
+        | n::DUP2
+        | n::DUP3
+        | n::EPOLL_CREATE1
+        | n::EVENTFD
+        | n::EVENTFD2
+        | n::TIMERFD_CREATE
+        | n::SIGNALFD
+        | n::SIGNALFD4
+        | n::INOTIFY_INIT
+        | n::INOTIFY_INIT1
         | n::MEMFD_CREATE
             if answer >= 0 =>
         {

@@ -1,13 +1,13 @@
 //! What is known of one thread: its registers' cells, its calls, and which parts of its registers
 //! hold something that nobody wrote.
 
+use super::Access;
 use super::allocator::Allocator;
 use super::bytes::Bytes;
 use super::calls::Calls;
 use super::cells::Cell;
 use super::chains::Node;
 use super::code::{CELLS, Code};
-use super::Access;
 use crate::rules::state::Pointer;
 use crate::semantics::{Flow, Parts, Side, Span, Uses};
 
@@ -105,7 +105,9 @@ impl Thread {
     fn origin_of(&self, parts: &Parts) -> Origin {
         for number in 0..16u8 {
             if parts.general_bytes(number) != 0
-                && self.unwritten.meets(&Parts::of_general_bytes(number, parts.general_bytes(number)))
+                && self
+                    .unwritten
+                    .meets(&Parts::of_general_bytes(number, parts.general_bytes(number)))
             {
                 return self.origins[number as usize];
             }
@@ -143,7 +145,8 @@ impl Thread {
             return;
         }
         let reads = accesses.iter().filter(|access| !access.write);
-        let unread = |access: &Access| memory.first(access.address, u64::from(access.size)).is_none();
+        let unread =
+            |access: &Access| memory.first(access.address, u64::from(access.size)).is_none();
         if self.unwritten.is_empty() && reads.clone().all(unread) {
             for access in accesses.iter().filter(|access| access.write) {
                 memory.remove(access.address, u64::from(access.size));

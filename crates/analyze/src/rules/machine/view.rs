@@ -2,9 +2,7 @@
 
 use super::Machine;
 use crate::rules::model::{EventKind, Set};
-use crate::rules::state::{
-    Answer, BlockFacts, BlockId, Pointer, State, TraceEvent, Value, Visit,
-};
+use crate::rules::state::{Answer, BlockFacts, BlockId, Pointer, State, TraceEvent, Value, Visit};
 
 /// The machine at a detection point.
 pub struct View<'a> {

@@ -56,7 +56,7 @@ fn hold_all(lifeline: i32) {
 pub fn hide_from_exec(hidden: bool) {
     let config = &crate::runner::engine::engine().config;
     let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
-    for descriptor in [config.channel, config.lifeline, config.executable] {
+    for descriptor in [config.channel, config.lifeline, config.executable, config.rings] {
         // SAFETY: descriptors of ours.
         unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
     }

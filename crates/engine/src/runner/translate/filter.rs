@@ -215,7 +215,9 @@ mod tests {
     }
 
     /// The tests of a superblock.
-    fn checks(write: impl FnOnce(&mut CodeAssembler) -> Result<(), iced_x86::IcedError>) -> Vec<Check> {
+    fn checks(
+        write: impl FnOnce(&mut CodeAssembler) -> Result<(), iced_x86::IcedError>,
+    ) -> Vec<Check> {
         let mut assembler = CodeAssembler::new(64).expect("64 bits");
         write(&mut assembler).expect("good operands");
         assembler.ret().expect("a return");
@@ -273,8 +275,7 @@ mod tests {
             a.add(rsi, 1)?;
             a.mov(rdx, qword_ptr(rdi + rsi * 8))
         });
-        let expected =
-            [check(0, Form::Sum(Some(7), 6, 8, 0), 4), check(3, Form::Base(4, 0), 2)];
+        let expected = [check(0, Form::Sum(Some(7), 6, 8, 0), 4), check(3, Form::Base(4, 0), 2)];
         assert_eq!(found, expected);
     }
 }

@@ -117,7 +117,10 @@ fn read(name: &str, text: &str, names: &[String]) -> anyhow::Result<Vec<Rule>> {
     let source = Source::new(name, source);
     language::read(&source).map_err(|errors| {
         let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-        anyhow::anyhow!("these rules cannot be used\n\n{}", errors.render(&source, colour).trim_end())
+        anyhow::anyhow!(
+            "these rules cannot be used\n\n{}",
+            errors.render(&source, colour).trim_end()
+        )
     })
 }
 

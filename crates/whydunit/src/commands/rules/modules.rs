@@ -107,7 +107,10 @@ fn loaded(map: &ModuleMap) -> Option<LoadedModule> {
     let highest = segments.iter().map(|s| s.address.0.saturating_add(s.size)).max()?;
     // The loader maps whole pages.
     let bias = map.start.wrapping_sub(executable.address.0 & !0xfff);
-    let range = Range { start: Address(bias.wrapping_add(lowest)), end: Address(bias.wrapping_add(highest)) };
+    let range = Range {
+        start: Address(bias.wrapping_add(lowest)),
+        end: Address(bias.wrapping_add(highest)),
+    };
     Some(LoadedModule { path, bias, range })
 }
 
