@@ -512,6 +512,13 @@ impl Machine {
         }
     }
 
+    /// Memory may hold what the kernel put there.
+    pub fn mark_written(&mut self, address: u64, length: u64) {
+        if self.watches_writes {
+            self.unwritten.remove(address, length.min(1 << 30));
+        }
+    }
+
     /// A system call has returned: its result is the kernel's.
     pub fn system_call(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
         const MMAP: u64 = 9;

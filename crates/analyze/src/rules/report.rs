@@ -137,6 +137,9 @@ pub fn reading(hit: &Hit) -> String {
             Some(block) => format!("when {function} returns, {} is left", describe(block)),
             None => format!("at a call of {function}"),
         },
+        Subject::Descriptor { number, open: true, .. } => {
+            format!("descriptor {number} is still open")
+        }
         Subject::Descriptor { number, .. } => format!("descriptor {number} is not open"),
         Subject::End => match about {
             Some(block) => format!("{} is lost at the end", describe(block)),

@@ -1,6 +1,6 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
-pub(super) mod functions;
+mod functions;
 mod observe;
 
 use super::rules::{Chosen, RuleArguments, Watch};

@@ -302,10 +302,11 @@ impl Code {
                 self.actions.push(Action::Make(Place::Cell(number)));
             }
             Side::General(_) => {}
-            Side::Vector(number) => {
+            Side::Vector(number) if number < 16 => {
                 let lane = (to.from / 8).min(3) as u8;
-                self.actions.push(Action::Make(Place::Cell(16 + number.min(15) * 4 + lane)));
+                self.actions.push(Action::Make(Place::Cell(16 + number * 4 + lane)));
             }
+            Side::Vector(_) => {}
             Side::Memory(slot) => self.wiped.push(slot),
         }
     }

@@ -25,6 +25,8 @@ pub struct Watch {
     modules: Modules,
     stream: Arc<Mutex<Option<Stream>>>,
     plan: Plan,
+    /// Functions that rules name.
+    called: Vec<String>,
 }
 
 /// What was found.
@@ -44,8 +46,9 @@ impl Watch {
     pub fn new(chosen: &Chosen) -> Self {
         let detector = Detector::new(chosen.rules.clone(), chosen.allocators.clone());
         let plan = plan(&detector);
+        let called = detector.needs().functions.iter().cloned().collect();
         let stream = Arc::new(Mutex::new(Some(Stream::new(detector))));
-        Self { modules: Modules::default(), stream, plan }
+        Self { modules: Modules::default(), stream, plan, called }
     }
 
     /// What has to be observed.
@@ -55,7 +58,7 @@ impl Watch {
 
     /// Finds the functions that rules name.
     pub fn resolver(&self) -> Resolve {
-        self.modules.resolver()
+        self.modules.resolver(self.called.clone())
     }
 
     /// The consumer of the first process; none of the others has one.
