@@ -38,6 +38,20 @@ pub enum Schedule {
     },
 }
 
+/// Where a region begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Point {
+    /// Before an instruction is executed for the N-th time.
+    Place {
+        /// Its address.
+        pc: u64,
+        /// Which time.
+        count: u64,
+    },
+    /// After so many ticks.
+    Ticks(u64),
+}
+
 /// How a runner records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recording {
@@ -51,6 +65,10 @@ pub struct Recording {
     pub outputs: [Option<(u64, u64)>; 2],
     /// Whether the process was another program before.
     pub executed: bool,
+    /// Where the region begins; with the program if nowhere.
+    pub from: Option<Point>,
+    /// Where it ends, counted from its beginning; with the program if nowhere.
+    pub to: Option<Point>,
 }
 
 /// How a runner replays.

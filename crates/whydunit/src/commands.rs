@@ -5,6 +5,7 @@ mod count;
 mod demo;
 mod info;
 mod linearize;
+mod moments;
 mod record;
 mod replay;
 pub mod rules;

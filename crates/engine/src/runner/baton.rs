@@ -22,9 +22,9 @@ const PATIENCE_NANOSECONDS: i64 = 2_000_000;
 /// Whether waiters never ask for the baton.
 static CALM: AtomicBool = AtomicBool::new(false);
 
-/// From now on waiters only wait.
-pub fn be_calm() {
-    CALM.store(true, Ordering::Relaxed);
+/// Whether waiters only wait from now on.
+pub fn be_calm(calm: bool) {
+    CALM.store(calm, Ordering::Relaxed);
 }
 
 struct Guard;

@@ -8,6 +8,7 @@ use super::events::Ring;
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
 use super::screen::{self, Shadow};
@@ -62,6 +63,10 @@ pub struct Engine {
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// The guest's first thread.
+    pub first: *mut Thread,
+    /// What of the run is recorded.
+    pub region: Region,
     /// Writes a recording, if one is made.
     pub recorder: Option<Box<Recorder>>,
     /// Reads one, if it is replayed.
@@ -154,6 +159,8 @@ impl Engine {
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            first: null_mut(),
+            region: Region::default(),
             recorder: None,
             replayer: None,
             ring,
@@ -262,6 +269,7 @@ impl Engine {
 pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
     install(fresh);
     let thread = Box::into_raw(thread);
+    engine().first = thread;
     let mut mask = Mask::default();
     // SAFETY: the kernel writes one mask; the thread was just made.
     unsafe {
@@ -271,22 +279,11 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
-    begin_recording(thread);
+    // SAFETY: just made, and not running yet.
+    record::region::start(engine(), unsafe { &mut *thread });
     files::keep_spare();
     engine().announce(0..layout::USER_END);
     run(thread as u64)
-}
-
-/// Starts the log, if one is kept.
-fn begin_recording(thread: *mut Thread) {
-    let engine = engine();
-    let Some(how) = &engine.config.recording else { return };
-    let mut recorder = Recorder::start(how);
-    clock::arm(recorder.scheduler.slice(0));
-    baton::be_calm();
-    engine.recorder = Some(recorder);
-    // SAFETY: just made, and not running yet.
-    record::image::write(engine, unsafe { &*thread });
 }
 
 /// The life of a kernel thread that carries a guest thread.
@@ -303,6 +300,7 @@ pub extern "C" fn run(thread: u64) -> ! {
     loop {
         // SAFETY: only this kernel thread frees it, at its end.
         let thread = unsafe { &mut *thread };
+        record::region::look(thread);
         let (alone, stops) = record::cut(engine());
         if alone {
             engine().alone = Some(cpu().registers.pc);
@@ -596,8 +594,9 @@ fn refuse(pc: u64) -> ! {
 
 /// The running thread has had its ticks.
 fn slice_ended(thread: &mut Thread) {
+    let left = record::region::left(engine());
     let stops = match &mut engine().recorder {
-        Some(recorder) => record::slice_ended(recorder, thread.tid),
+        Some(recorder) => record::slice_ended(recorder, thread.tid, left),
         None => {
             clock::arm(SLICE_TICKS);
             true

@@ -10,6 +10,7 @@
 //! * [`image`]: the process as it is when its log begins;
 //! * [`digest`]: what replay compares;
 //! * [`output`]: what whoever started the tool sees;
+//! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
 //! * [`decide`]: what is answered otherwise, or refused.
 
@@ -19,6 +20,7 @@ pub mod files;
 pub mod image;
 mod log;
 mod output;
+pub mod region;
 pub mod schedule;
 
 pub use decide::decide;
@@ -51,6 +53,8 @@ pub struct Recorder {
     ranges: Vec<Range>,
     /// Instructions that the running thread executes one by one before it stops.
     steps: u64,
+    /// When the log began.
+    began: u64,
 }
 
 /// What is noted before a system call.
@@ -72,9 +76,9 @@ impl Peek for Memory {
     }
 }
 
-/// Whether this process is recorded.
+/// Whether this process is recorded, now or in a region to come.
 pub fn is_on() -> bool {
-    engine().recorder.is_some()
+    engine().config.recording.is_some()
 }
 
 impl Recorder {
@@ -91,6 +95,7 @@ impl Recorder {
             head: Vec::new(),
             ranges: Vec::new(),
             steps: 0,
+            began: clock::now(),
         })
     }
 
@@ -157,8 +162,12 @@ pub fn position(memory: &Memory) -> Position {
 
 /// Before a system call: what must be known of it later.
 pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<Noted> {
-    engine.recorder.as_ref()?;
-    let check = digest::call(&cpu().registers, number, arguments, &engine.memory);
+    engine.config.recording.as_ref()?;
+    // A region that begins while the call is under way knows nothing of what was before it.
+    let check = match engine.recorder {
+        Some(_) => digest::call(&cpu().registers, number, arguments, &engine.memory),
+        None => 0,
+    };
     Some(Noted { check, before: effects::before(number, arguments, &engine.memory) })
 }
 
@@ -246,10 +255,10 @@ pub fn stopped(engine: &mut Engine) {
 }
 
 /// The running thread has had its ticks. Whether it stops here; else a few instructions later.
-pub fn slice_ended(recorder: &mut Recorder, thread: i32) -> bool {
+pub fn slice_ended(recorder: &mut Recorder, thread: i32, left: u64) -> bool {
     let now = clock::now();
     recorder.scheduler.slice_ended(thread, now);
-    clock::arm(recorder.scheduler.slice(now));
+    clock::arm(recorder.scheduler.slice(now).min(left));
     recorder.steps = recorder.scheduler.steps();
     recorder.steps == 0
 }
@@ -310,6 +319,7 @@ pub fn not_executed(engine: &mut Engine, thread: &Thread) {
 
 /// In the child of a fork: a log of its own.
 pub fn forked(engine: &mut Engine, thread: i32) {
+    region::forked(engine);
     if let Some(recorder) = &mut engine.recorder {
         recorder.log = open(LogOrigin::Fork { parent: recorder.process });
         recorder.process = sys::getpid();

@@ -172,6 +172,7 @@ fn reached(at: Position) {
         _ => match replayer().source.peek() {
             Some(Entry::Switch { .. }) => replayer().contexts.park(),
             Some(Entry::End(ending)) => finish(Some(*ending)),
+            None => finish(None),
             _ => diverge("a thread stopped, and nobody ran instead"),
         },
     }

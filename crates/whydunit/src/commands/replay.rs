@@ -1,8 +1,10 @@
 //! `whydunit replay`: a recording again, without the inputs, files, clock and network of that day.
 
 use super::count::{self, Report as Counts};
+use super::moments::Moment;
 use super::run::fault_or_input;
 use crate::exit::Exit;
+use crate::render;
 use anyhow::Context;
 use engine::report::Replayed;
 use events::{Discard, Plan};
@@ -37,6 +39,9 @@ pub struct Replay {
     /// Only this process, by its number in `whydunit info`
     #[arg(long, value_name = "N")]
     process: Option<u32>,
+    /// Go to a moment and show where it is: PLACE[#N], @TICKS, crash or end
+    #[arg(long, value_name = "MOMENT", conflicts_with_all = ["check", "count"])]
+    at: Vec<Moment>,
     /// List what is in the log in place of replaying it
     #[arg(long, hide = true)]
     entries: bool,
@@ -66,6 +71,9 @@ impl Replay {
         if self.entries {
             return list(&session, &numbers);
         }
+        if !self.at.is_empty() {
+            return self.visit(&session);
+        }
         let mut reports = Vec::new();
         let several = numbers.len() > 1 && !self.silent && !self.json;
         let mut file = several.then(tempfile::tempfile).transpose()?;
@@ -83,6 +91,18 @@ impl Replay {
         let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
         self.show(&reports)?;
         Ok(if diverged { Exit::Findings } else { Exit::Clean })
+    }
+
+    /// Shows moments.
+    fn visit(&self, session: &Session) -> anyhow::Result<Exit> {
+        let mut line = session.timeline(self.process.unwrap_or(0)).map_err(fault_or_input)?;
+        for moment in &self.at {
+            let standing = moment.find(&mut line)?;
+            let seen = render::moment::Seen::of(&standing);
+            let text = if self.json { seen.json()? } else { seen.text() };
+            render::print(&text)?;
+        }
+        Ok(Exit::Clean)
     }
 
     fn one(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {

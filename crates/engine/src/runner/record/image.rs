@@ -13,7 +13,7 @@ const PAGE: u64 = 4096;
 /// No payload is longer.
 const PIECE: u64 = 1 << 20;
 
-/// Writes down the whole process, whose only thread is `thread`.
+/// Writes down the whole process; `thread` runs, and its registers are put away.
 pub fn write(engine: &mut Engine, thread: &Thread) {
     let Some(mut recorder) = engine.recorder.take() else { return };
     let mut image = Image {
@@ -24,7 +24,7 @@ pub fn write(engine: &mut Engine, thread: &Thread) {
         actions: (1..=signal::MAX as i32)
             .map(|signal| engine.actions.get(signal).words())
             .collect(),
-        threads: vec![thread_data(thread)],
+        threads: threads(engine, thread),
         running: thread.tid,
         filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
         ..Image::default()
@@ -71,8 +71,25 @@ pub fn thread_data(thread: &Thread) -> ThreadData {
         signal_stack: thread.signal_stack,
         clear_tid: thread.clear_tid,
         robust_list: thread.robust_list,
-        call: None,
+        call: thread.in_call.map(|(number, arguments)| (number, arguments, 0)),
     }
+}
+
+/// All threads that have not ended.
+fn threads(engine: &Engine, running: &Thread) -> Vec<ThreadData> {
+    let all = [engine.first].into_iter().chain(engine.threads.iter().copied());
+    let mut data = vec![thread_data(running)];
+    for thread in all.filter(|thread| !thread.is_null() && !std::ptr::eq(*thread, running)) {
+        // SAFETY: threads in the list, and the first until it ends, have not been freed.
+        let thread = unsafe { &*thread };
+        if thread.tid > 0 && !thread.foreign {
+            // Only a kernel thread itself knows its GS.
+            let mut other = thread_data(thread);
+            other.bases[1] = 0;
+            data.push(other);
+        }
+    }
+    data
 }
 
 /// Writes down the pages of a range that the guest has changed.

@@ -30,6 +30,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     } else {
         dispatch(engine(), thread, number, arguments)
     };
+    let asked = (number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
         Outcome::Resumed => {
@@ -39,6 +40,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
             return;
         }
         Outcome::Kernel { number, arguments, blocks } => {
+            thread.in_call = Some(asked);
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
@@ -46,6 +48,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
             answer
         }
     };
+    thread.in_call = None;
     if let Some(noted) = noted {
         record::called(engine(), noted, number, arguments, answer);
     }

@@ -175,10 +175,12 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
 /// `exit`: one thread ends.
 pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
     engine.live -= 1;
-    if record::is_on() {
-        thread.release();
-        wake(thread.clear_tid);
+    if std::ptr::eq(engine.first, thread) {
+        engine.first = std::ptr::null_mut();
     }
+    // Only of those that the kernel was not told of.
+    thread.release();
+    wake(thread.clear_tid);
     if engine.live == 0 {
         engine.finish_events();
         record::ended(engine, Ending::Exit(a[0] as i32));
@@ -301,6 +303,7 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     }
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
+    engine.first = thread;
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
