@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod extract;
 mod keep;
 pub mod outputs;
 pub mod record;
@@ -14,6 +15,7 @@ pub mod session;
 pub mod timeline;
 
 pub use engine::control::{Instant, Stopped};
+pub use extract::extract;
 pub use record::{RecordError, Recorded, record};
 pub use session::{Session, Shown};
 pub use timeline::{Standing, Timeline};

@@ -110,7 +110,7 @@ fn a_moment_is_the_same_from_either_side() {
     let made = record("racy", RACY, Schedule::Random { seed: 6 });
     let mut line = open(&made.file);
     let end = line.end().expect("an end").clone();
-    assert_eq!(end.end, Some(Some(recording::log::Ending::Signal(11))));
+    assert_eq!((end.ended, end.ending), (true, Some(recording::log::Ending::Signal(11))));
     let times: Vec<u64> = (1..12).map(|part| end.time * part / 12).collect();
     let forwards: Vec<_> = times
         .iter()

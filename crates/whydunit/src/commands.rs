@@ -3,6 +3,7 @@
 mod correlate;
 mod count;
 mod demo;
+mod extract;
 mod info;
 mod linearize;
 mod moments;
@@ -32,6 +33,8 @@ pub enum Command {
     Record(record::Record),
     /// Replay a recording, and check that it goes as it went
     Replay(replay::Replay),
+    /// Cut a self-contained region out of a recording
+    Extract(extract::Extract),
     /// Tell what is in a recording
     Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
@@ -52,6 +55,7 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Extract(command) => command.run(),
             Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Record(command) => command.run(),

@@ -18,7 +18,7 @@ mod decide;
 pub mod digest;
 pub mod files;
 pub mod image;
-mod log;
+pub mod log;
 mod output;
 pub mod region;
 pub mod schedule;

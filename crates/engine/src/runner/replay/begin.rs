@@ -85,6 +85,7 @@ fn build(block: Block) -> i32 {
             file: data.path.as_deref().map(Into::into),
             offset: data.offset,
             identity: data.view.filter(|_| data.shared).map(|view| (0, view.identity)),
+            view: data.view,
         };
         memory::map(data.start..data.end, mapping, data.view.as_ref(), &mut replayer.files);
     }

@@ -113,6 +113,7 @@ pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) 
         offset,
         identity: view.filter(|_| shared).map(|view| (0, view.identity)),
         file: path.map(Into::into),
+        view,
     };
     map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);
 }
