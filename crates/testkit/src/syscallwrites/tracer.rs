@@ -2,11 +2,12 @@
 //!
 //! No safe interface tells of real-time signals: a program that is sent one is ended there.
 
+use super::calls::{name, remapped, replaces_memory, shares_memory, show};
 use super::snapshot::Snapshot;
 use super::{Call, Table, Tally};
 use crate::singlestep::{Process, Registers, launch};
 use anyhow::Context;
-use base::system_call::{self, number as n};
+use base::system_call::number as n;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
@@ -33,7 +34,7 @@ impl Memory<'_> {
 /// Rows seen less often than this are always compared.
 const RARE: u64 = 10;
 /// What each call earns for copying, and the most that is ever copied at once.
-const ALLOWANCE: u64 = 2 << 20;
+const ALLOWANCE: u64 = 1 << 20;
 const MOST: u64 = 1 << 30;
 /// Answers that only tracers see: the call was interrupted and may be made again.
 const RESTARTS: Range<i64> = -516..-511;
@@ -85,6 +86,8 @@ struct Task<B> {
     last: Option<Call>,
     /// Where the kernel writes whenever it likes (`rseq`).
     scratch: Range<u64>,
+    /// How much memory it had last.
+    size: u64,
 }
 
 struct Pending<B> {
@@ -96,7 +99,7 @@ struct Pending<B> {
 
 impl<B> Default for Task<B> {
     fn default() -> Self {
-        Self { fresh: false, inside: false, pending: None, last: None, scratch: 0..0 }
+        Self { fresh: false, inside: false, pending: None, last: None, scratch: 0..0, size: 0 }
     }
 }
 
@@ -228,17 +231,17 @@ impl<T: Table> Tracer<'_, T> {
             return None;
         }
         self.credit = (self.credit + ALLOWANCE).min(MOST);
-        let Ok(mut snapshot) = Snapshot::plan(process) else {
+        let is_rare = row.is_some_and(|row| self.tally.seen(row) < RARE);
+        let task = self.tasks.entry(process.pid).or_default();
+        let is_due = |size: u64| size <= MOST && (is_rare || size <= self.credit);
+        // What memory there was last time tells whether it is worth looking how much there is.
+        let planned = if is_due(task.size) { Snapshot::plan(process).ok() } else { None };
+        task.size = planned.as_ref().map_or(task.size, Snapshot::size);
+        let Some(mut snapshot) = planned.filter(|plan| is_due(plan.size())) else {
             self.tally.sampled_out += 1;
             return None;
         };
-        let size = snapshot.size();
-        let is_rare = row.is_some_and(|row| self.tally.seen(row) < RARE);
-        if size > MOST || size > self.credit && !is_rare {
-            self.tally.sampled_out += 1;
-            return None;
-        }
-        self.credit = self.credit.saturating_sub(size);
+        self.credit = self.credit.saturating_sub(snapshot.size());
         snapshot.copy(process);
         Some(snapshot)
     }
@@ -314,67 +317,11 @@ impl<T: Table> Tracer<'_, T> {
     }
 }
 
-fn show(call: &Call) -> String {
-    system_call::show(call.number, call.arguments, &mut |_, _| None)
-}
-
-/// A call that has no row; of those that multiplex, with the request.
-fn name(call: &Call) -> String {
-    let name = system_call::name(call.number).unwrap_or("an unknown call");
-    match call.number {
-        n::ioctl | n::fcntl => format!("{name} {:#x}", call.arguments[1] as u32),
-        n::prctl | n::arch_prctl | n::keyctl => format!("{name} {:#x}", call.arguments[0] as u32),
-        _ => name.to_owned(),
-    }
-}
-
-/// Whether a child goes on in the caller's memory beside it.
-fn shares_memory(call: &Call, event: i32) -> bool {
-    match call.number {
-        n::clone => {
-            let flags = call.arguments[0] as i32;
-            flags & libc::CLONE_VM != 0 && flags & libc::CLONE_VFORK == 0
-        }
-        // Its flags are in memory; a child of its own memory comes with another event.
-        n::clone3 => event == libc::PTRACE_EVENT_CLONE,
-        _ => false,
-    }
-}
-
 /// Whether a process has, or may have, others in its memory. A process whose threads have all
 /// ended is alone again; what shares memory in other ways is given up.
 fn is_threaded(pid: Pid) -> bool {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     tasks.count() != 1
-}
-
-/// Whether memory after a call has nothing to do with memory before: it was replaced, or a child has
-/// run in it while the caller waited.
-fn replaces_memory(call: &Call, memory: &Memory) -> bool {
-    let flags = match call.number {
-        n::execve | n::execveat | n::vfork => return true,
-        n::clone => call.arguments[0],
-        n::clone3 => {
-            let mut flags = [0; 8];
-            if !memory.read(call.arguments[0], &mut flags) {
-                return true;
-            }
-            u64::from_le_bytes(flags)
-        }
-        _ => return false,
-    };
-    flags & u64::from(libc::CLONE_VM.cast_unsigned()) != 0
-}
-
-/// Where a call has put other pages.
-fn remapped(call: &Call, answer: i64) -> Option<(u64, u64)> {
-    let [first, second, third, ..] = call.arguments;
-    match call.number {
-        n::mmap => Some((answer.cast_unsigned(), second.next_multiple_of(0x1000))),
-        n::mremap => Some((answer.cast_unsigned(), third.next_multiple_of(0x1000))),
-        n::madvise => Some((first, second.next_multiple_of(0x1000))),
-        _ => None,
-    }
 }
 
 /// The parts of changes that no allowed range covers.
