@@ -20,35 +20,47 @@ pub fn name(call: &Call) -> String {
     }
 }
 
-/// Whether a child goes on in the caller's memory beside it.
-pub fn shares_memory(call: &Call, event: i32) -> bool {
-    match call.number {
-        n::clone => {
-            let flags = call.arguments[0] as i32;
-            flags & libc::CLONE_VM != 0 && flags & libc::CLONE_VFORK == 0
-        }
-        // Its flags are in memory; a child of its own memory comes with another event.
-        n::clone3 => event == libc::PTRACE_EVENT_CLONE,
-        _ => false,
+/// With whom a new child shares memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Company {
+    /// With nobody, or with a parent that waits until it no longer does.
+    Nobody,
+    /// With the threads of its process.
+    Threads,
+    /// With another process.
+    Process,
+}
+
+/// With whom the child of this call shares memory.
+pub fn company(call: &Call, memory: &Memory) -> Company {
+    let has = |flag: i32| flags(call, memory) & u64::from(flag.cast_unsigned()) != 0;
+    if !has(libc::CLONE_VM) || has(libc::CLONE_VFORK) {
+        Company::Nobody
+    } else if has(libc::CLONE_THREAD) {
+        Company::Threads
+    } else {
+        Company::Process
     }
 }
 
 /// Whether memory after a call has nothing to do with memory before: it was replaced, or a child has
 /// run in it while the caller waited.
 pub fn replaces_memory(call: &Call, memory: &Memory) -> bool {
-    let flags = match call.number {
-        n::execve | n::execveat | n::vfork => return true,
+    let is_exec = matches!(call.number, n::execve | n::execveat);
+    is_exec || flags(call, memory) & u64::from(libc::CLONE_VM.cast_unsigned()) != 0
+}
+
+/// The flags by which a call starts a child; 0 if it starts none.
+fn flags(call: &Call, memory: &Memory) -> u64 {
+    match call.number {
         n::clone => call.arguments[0],
+        n::vfork => u64::from((libc::CLONE_VM | libc::CLONE_VFORK).cast_unsigned()),
         n::clone3 => {
             let mut flags = [0; 8];
-            if !memory.read(call.arguments[0], &mut flags) {
-                return true;
-            }
-            u64::from_le_bytes(flags)
+            if memory.read(call.arguments[0], &mut flags) { u64::from_le_bytes(flags) } else { 0 }
         }
-        _ => return false,
-    };
-    flags & u64::from(libc::CLONE_VM.cast_unsigned()) != 0
+        _ => 0,
+    }
 }
 
 /// Where a call has put other pages.

@@ -2,7 +2,7 @@
 //!
 //! No safe interface tells of real-time signals: a program that is sent one is ended there.
 
-use super::calls::{name, remapped, replaces_memory, shares_memory, show};
+use super::calls::{Company, company, name, remapped, replaces_memory, show};
 use super::snapshot::Snapshot;
 use super::{Call, Table, Tally};
 use crate::singlestep::{Process, Registers, launch};
@@ -56,7 +56,8 @@ pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow
         table,
         // It is at the end of its exec.
         tasks: HashMap::from([(root, Task { inside: true, ..Task::default() })]),
-        sharing: HashSet::new(),
+        threaded: HashSet::new(),
+        shared: HashSet::new(),
         credit: ALLOWANCE,
         tally: Tally::default(),
     };
@@ -68,8 +69,10 @@ pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow
 struct Tracer<'a, T: Table> {
     table: &'a T,
     tasks: HashMap<Pid, Task<T::Before>>,
-    /// Threads, and processes that share memory without waiting for each other.
-    sharing: HashSet<Pid>,
+    /// Processes that have, or had, several threads.
+    threaded: HashSet<Pid>,
+    /// Processes that share memory without waiting for each other.
+    shared: HashSet<Pid>,
     credit: u64,
     tally: Tally,
 }
@@ -136,7 +139,7 @@ impl<T: Table> Tracer<'_, T> {
         match status {
             WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..) => {
                 self.tasks.remove(&pid);
-                self.sharing.remove(&pid);
+                self.alone(pid);
             }
             WaitStatus::PtraceSyscall(pid) => {
                 match self.system_call(pid) {
@@ -170,8 +173,8 @@ impl<T: Table> Tracer<'_, T> {
             }
             let task = self.tasks.entry(pid).or_default();
             task.scratch = 0..0;
-            self.sharing.remove(&pid);
-            self.sharing.remove(&old);
+            self.alone(pid);
+            self.alone(old);
             return;
         }
         let Ok(child) = ptrace::getevent(pid) else { return };
@@ -179,10 +182,17 @@ impl<T: Table> Tracer<'_, T> {
         let call = self.tasks.get(&pid).and_then(|task| task.pending.as_ref()).map(|it| it.call);
         // Its first stop may already have come.
         self.tasks.entry(child).or_insert(Task { fresh: true, ..Task::default() });
-        if call.is_some_and(|call| shares_memory(&call, event)) {
-            self.sharing.insert(pid);
-            self.sharing.insert(child);
+        match call.map(|call| company(&call, &Memory(&Process { pid }))) {
+            Some(Company::Threads) => self.threaded.extend([pid, child]),
+            Some(Company::Process) => self.shared.extend([pid, child]),
+            Some(Company::Nobody) | None => {}
         }
+    }
+
+    /// It has memory of its own, or none any more.
+    fn alone(&mut self, pid: Pid) {
+        self.threaded.remove(&pid);
+        self.shared.remove(&pid);
     }
 
     fn system_call(&mut self, pid: Pid) -> Result<(), Errno> {
@@ -226,7 +236,8 @@ impl<T: Table> Tracer<'_, T> {
 
     /// A copy of memory, if this call is to be compared.
     fn snapshot(&mut self, process: &Process, row: Option<&str>) -> Option<Snapshot> {
-        if self.sharing.contains(&process.pid) && is_threaded(process.pid) {
+        let pid = process.pid;
+        if self.shared.contains(&pid) || self.threaded.contains(&pid) && is_threaded(pid) {
             self.tally.threaded += 1;
             return None;
         }
@@ -317,8 +328,7 @@ impl<T: Table> Tracer<'_, T> {
     }
 }
 
-/// Whether a process has, or may have, others in its memory. A process whose threads have all
-/// ended is alone again; what shares memory in other ways is given up.
+/// Whether a process has several threads now.
 fn is_threaded(pid: Pid) -> bool {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     tasks.count() != 1
