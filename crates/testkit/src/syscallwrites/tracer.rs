@@ -18,6 +18,9 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::process::Stdio;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Memory of the process that is stopped.
 pub struct Memory<'a>(&'a Process);
@@ -39,11 +42,16 @@ const MOST: u64 = 1 << 30;
 /// Answers that only tracers see: the call was interrupted and may be made again.
 const RESTARTS: Range<i64> = -516..-511;
 
-/// Runs a command to its end and compares its system calls with the table.
+/// Runs a command and compares its system calls with the table, to its end or until the time is over.
 ///
 /// # Errors
 /// When it cannot be started or followed.
-pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow::Result<Tally> {
+pub fn trace<T: Table>(
+    command: &[OsString],
+    output: Stdio,
+    limit: Duration,
+    table: &T,
+) -> anyhow::Result<Tally> {
     let root = launch(command, output)?;
     let follow = Options::PTRACE_O_EXITKILL
         | Options::PTRACE_O_TRACESYSGOOD
@@ -62,7 +70,14 @@ pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow
         tally: Tally::default(),
     };
     resume(root, None);
-    tracer.run()?;
+    // Whoever waits for something that never comes would keep us waiting too.
+    let (ended, end) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let is_late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        is_late.then(|| signal::kill(root, Signal::SIGKILL))
+    });
+    tracer.run(root, &watch)?;
+    drop(ended);
     Ok(tracer.tally)
 }
 
@@ -112,9 +127,12 @@ fn resume(pid: Pid, signal: Option<Signal>) {
 }
 
 impl<T: Table> Tracer<'_, T> {
-    fn run(&mut self) -> anyhow::Result<()> {
+    fn run<W>(&mut self, root: Pid, watch: &JoinHandle<W>) -> anyhow::Result<()> {
         let any = Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD);
         while !self.tasks.is_empty() {
+            if !self.tasks.contains_key(&root) && watch.is_finished() {
+                self.end();
+            }
             match waitpid(None, any) {
                 Ok(status) => self.stopped(status)?,
                 Err(Errno::EINTR) => {}
@@ -126,7 +144,7 @@ impl<T: Table> Tracer<'_, T> {
         Ok(())
     }
 
-    /// Ends the program, as a real-time signal has come.
+    /// Ends the program, as a real-time signal has come or the time is over.
     fn end(&mut self) {
         self.tally.cut_short = true;
         for pid in self.tasks.keys() {
