@@ -74,6 +74,8 @@ pub struct Config {
     pub children: Children,
     /// What to observe.
     pub plan: Plan,
+    /// Whether the host may change the plan while the guest runs.
+    pub controlled: bool,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
     /// Load the guest, stop, and run it natively: the reference for tests.
@@ -92,4 +94,6 @@ pub struct Config {
     pub executable: i32,
     /// Read end of a pipe whose write end only the host holds.
     pub lifeline: i32,
+    /// File of the event rings; negative if nothing is observed.
+    pub rings: i32,
 }

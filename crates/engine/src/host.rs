@@ -6,12 +6,13 @@ mod supervise;
 
 use crate::config::{Children, Config, Recording, Replaying, Schedule, VARIABLE};
 use crate::image::{self, Unusable};
-use crate::listen::Ears;
+use crate::listen::Rings;
+use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
-use crate::report::{CrashReport, Replayed};
+use crate::report::{CrashReport, ModuleMap, Replayed};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
-use listen::{Heard, Listener};
+use listen::{Events, Finder, Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -20,6 +21,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use supervise::{Inherited, Supervisor};
 
 /// What to run and how.
@@ -35,6 +37,10 @@ pub struct Job {
     pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// Whether consumers may change the plan while the guest runs.
+    pub controlled: bool,
+    /// Finds the functions that the plan names.
+    pub resolve: Option<Resolve>,
     /// Whether and how to record.
     pub record: Option<Record>,
 }
@@ -48,6 +54,16 @@ pub struct Record {
     pub cut: bool,
 }
 
+/// Finds functions by name in a file that has been mapped: the addresses of those that are there.
+#[derive(Clone)]
+pub struct Resolve(pub Arc<dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync>);
+
+impl std::fmt::Debug for Resolve {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Resolve")
+    }
+}
+
 impl Job {
     /// A job that observes nothing.
     pub fn new(program: OsString, arguments: Vec<OsString>) -> Self {
@@ -58,6 +74,8 @@ impl Job {
             plan: Plan::default(),
             superblock_limit: usize::MAX,
             record: None,
+            controlled: false,
+            resolve: None,
         }
     }
 }
@@ -143,21 +161,31 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
     let lifeline = high(&lifeline_read)?;
-    let own = File::open("/proc/self/exe")
-        .map_err(|error| RunError::System("open this program", error))?;
+    let own = File::open("/proc/self/exe").map_err(|error| {
+        RunError::System("open /proc/self/exe (the engine needs /proc: is it mounted?)", error)
+    })?;
     let own = high(&own)?;
-    let shared = job.record.map(|_| shared_table()).transpose()?;
-    let recording = job.record.zip(shared.as_ref()).map(|(how, shared)| Recording {
+    let watched = job.plan.emits() || job.controlled;
+    let rings = watched.then(Rings::new).transpose().map_err(|error| {
+        RunError::System(
+            "make room for events (a long file without a name; see `ulimit -Hf`)",
+            error,
+        )
+    })?;
+    let shared = rings.as_ref().map(|rings| high(rings.file())).transpose()?;
+    let table = job.record.map(|_| shared_table()).transpose()?;
+    let recording = job.record.zip(table.as_ref()).map(|(how, table)| Recording {
         schedule: how.schedule,
         cut: how.cut,
-        shared: shared.as_raw_fd(),
+        shared: table.as_raw_fd(),
         outputs: [1, 2].map(own_output),
         executed: false,
     });
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
-        plan: Plan { ticks: job.plan.ticks || recording.is_some(), ..job.plan },
+        plan: Plan { ticks: job.plan.ticks || recording.is_some(), ..job.plan.clone() },
+        controlled: job.controlled,
         recording,
         replaying: None,
         superblock_limit: job.superblock_limit,
@@ -168,12 +196,12 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         executable: own.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
+        rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let mut keep =
-        vec![channel.as_raw_fd(), lifeline.as_raw_fd(), own.as_raw_fd(), config.as_raw_fd()];
-    keep.extend(shared.as_ref().map(AsRawFd::as_raw_fd));
+    let keep = [&channel, &lifeline, &own, &config].into_iter().chain(&shared).chain(&table);
+    let keep = keep.map(AsRawFd::as_raw_fd).collect();
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
     prepare(
@@ -182,9 +210,11 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         keep,
     );
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, own, config, shared));
+    drop((writer, channel, lifeline, lifeline_read, own, config, shared, table));
+    let events = Events::new(ears, rings);
     let (status, (heard, open)) = std::thread::scope(|scope| {
-        let listener = Listener::start(scope, ears, reader, stop, stopped);
+        let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
+        let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         (supervisor.wait(child.id() as i32, true), listener.finish())
     });
     let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
@@ -372,6 +402,7 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         program: path.into_os_string().into_vec(),
         children: Children::Native,
         plan: Plan::default(),
+        controlled: false,
         superblock_limit: job.superblock_limit,
         native: true,
         recording: None,
@@ -381,6 +412,7 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         executable: -1,
         channel: 2,
         lifeline: -1,
+        rings: -1,
     };
     let config = config_file(&config)?;
     let image =
@@ -409,10 +441,15 @@ pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError>
     let channel = high(&writer)?;
     let lifeline = high(&lifeline_read)?;
     let file = high(job.file)?;
+    let rings = job.plan.emits().then(Rings::new).transpose();
+    let rings = rings.map_err(|error| RunError::System("make room for events", error))?;
+    let shared = rings.as_ref().map(|rings| high(rings.file())).transpose()?;
     let config = Config {
         program: Vec::new(),
         children: Children::Native,
-        plan: Plan { ticks: true, ..job.plan },
+        plan: Plan { ticks: true, ..job.plan.clone() },
+        controlled: false,
+        rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
         superblock_limit: job.superblock_limit,
         native: false,
         personality: 0,
@@ -431,15 +468,18 @@ pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError>
     let mut command = Command::new("/proc/self/exe");
     let mut keep =
         vec![channel.as_raw_fd(), lifeline.as_raw_fd(), file.as_raw_fd(), config.as_raw_fd()];
+    keep.extend(shared.as_ref().map(AsRawFd::as_raw_fd));
     keep.extend(job.outputs.into_iter().flatten().filter(|output| *output > 2));
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
     let name = OsStr::new("replay");
     prepare(&mut command, Image::of(name, &[], config.as_raw_fd(), supervisor.inherited()), keep);
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, file, config));
+    drop((writer, channel, lifeline, lifeline_read, file, config, shared));
     let (status, (heard, _)) = std::thread::scope(|scope| {
-        let listener = Listener::start(scope, ears, reader, stop, stopped);
+        let finder = Finder { resolve: None, names: Vec::new() };
+        let events = Events::new(ears, rings);
+        let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         (supervisor.wait(child.id() as i32, true), listener.finish())
     });
     drop(lifeline_write);

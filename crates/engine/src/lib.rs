@@ -14,6 +14,7 @@ pub mod effects;
 pub mod host;
 pub mod image;
 pub mod listen;
+pub mod log_listen;
 pub mod log_ring;
 pub mod report;
 pub mod ring;

@@ -1,5 +1,5 @@
-//! The buffers that a recording runner fills and the host empties: a [`ring`](crate::ring) whose
-//! fill levels are always up to date, so that nothing is lost with a process that is killed.
+//! The buffers that a recording runner fills and the host empties. Their fill levels are always up to
+//! date, so that nothing is lost with a process that is killed.
 //!
 //! What goes through are frames of `recording::log`, cut anywhere, and in between contents of
 //! files:
@@ -7,19 +7,29 @@
 //! u32 FILE, u32 0, u64 key, u64 size of the file, u64 offset, u64 length, bytes
 //! ```
 
-use crate::ring::{self, BUFFERS};
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// The shared words.
 #[repr(C)]
 pub struct Header {
-    /// As for events.
-    pub ring: ring::Header,
+    /// Set to one when the host has mapped the buffers.
+    pub attached: AtomicU32,
+    /// State and, once it is handed over, length of each buffer.
+    pub buffers: [(AtomicU32, AtomicU32); BUFFERS],
     /// Bytes in each buffer, whether handed over or not.
     pub filled: [AtomicU32; BUFFERS],
     /// What the host has to say.
     pub state: AtomicU32,
 }
+
+/// Number of buffers.
+pub const BUFFERS: usize = 8;
+/// Bytes of a buffer.
+pub const BUFFER_BYTES: u64 = 1 << 20;
+/// Bytes before the first buffer.
+pub const HEADER_BYTES: u64 = 4096;
+/// Bytes of the whole.
+pub const TOTAL_BYTES: u64 = HEADER_BYTES + BUFFERS as u64 * BUFFER_BYTES;
 
 /// The host cannot store any more.
 pub const REFUSED: u32 = 1;

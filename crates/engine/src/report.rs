@@ -16,12 +16,21 @@ pub enum Message {
         /// Where the guest was.
         pc: u64,
     },
-    /// A process has made its event ring: descriptor of that process.
+    /// A process has taken an event ring.
     Ring {
         /// The process.
         process: i32,
-        /// Its descriptor.
-        descriptor: i32,
+        /// The one that it was forked from.
+        parent: Option<i32>,
+        /// Number of the ring.
+        number: u64,
+    },
+    /// A file with code has been mapped; the process waits for an answer.
+    Module {
+        /// The process.
+        process: i32,
+        /// What is where.
+        map: ModuleMap,
     },
     /// A process has made its log: descriptor of that process.
     Log {

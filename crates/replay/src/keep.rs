@@ -1,7 +1,7 @@
 //! Puts what recording runners send into one file: the logs of all processes, and contents of
 //! mapped files, each once.
 
-use engine::listen::LogSink;
+use engine::log_listen::LogSink;
 use engine::log_ring::{FILE, FILE_HEAD};
 use engine::report::LogOrigin;
 use recording::log::{self, Ending, Entry, FRAME};

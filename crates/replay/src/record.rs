@@ -3,7 +3,7 @@
 use crate::keep::Keeper;
 use engine::config::Schedule;
 use engine::host::{self, Job, Outcome, RunError};
-use engine::listen::Ears;
+use engine::log_listen::Ears;
 use events::Discard;
 use recording::{Meta, Summary, Text, WriteError, Writer};
 use std::fmt;

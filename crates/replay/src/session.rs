@@ -1,7 +1,8 @@
 //! Replays the processes of a recording.
 
 use engine::host::{self, ReplayJob, RunError};
-use engine::listen::{Ears, MakeConsumer};
+use engine::listen::MakeConsumer;
+use engine::log_listen::Ears;
 use engine::report::Replayed;
 use events::Plan;
 use recording::{OpenError, Origin, Recording};

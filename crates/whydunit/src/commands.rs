@@ -7,6 +7,7 @@ mod info;
 mod linearize;
 mod record;
 mod replay;
+pub mod rules;
 mod run;
 
 use crate::exit::Exit;

@@ -11,7 +11,8 @@ use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
-    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, lower,
+    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant,
+    lower,
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
@@ -55,12 +56,17 @@ pub struct Fragment {
     end: u64,
     body: u64,
     map: Map,
-    pcs: Box<[u64]>,
     incoming: Vec<u32>,
     alive: bool,
     observed: Option<Observed>,
     /// Its one instruction's accesses must be worked out before it is entered.
     pub explicit: bool,
+    /// The dispatcher must be there whenever it is entered.
+    attended: bool,
+    /// The dispatcher wants to know when it is left.
+    comes_back: bool,
+    variant: Variant,
+    shadow_register: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -97,9 +103,9 @@ impl Fragment {
         self.observed.as_ref()
     }
 
-    /// Guest address of an instruction of the superblock.
-    pub fn pc_of(&self, index: u16) -> u64 {
-        self.pcs[index as usize]
+    /// The register that holds the base of the shadow in it.
+    pub fn shadow_register(&self) -> Option<u8> {
+        self.shadow_register
     }
 }
 
@@ -252,9 +258,14 @@ impl Cache {
         }
     }
 
+    /// Where indirect branches go whose target has no translation at hand.
+    pub fn table_miss(&self) -> u64 {
+        self.shared.table_miss
+    }
+
     /// The live translation of a guest address.
-    pub fn find(&self, pc: u64) -> Option<Id> {
-        self.by_pc.get(&pc).copied()
+    pub fn find(&self, pc: u64, variant: Variant) -> Option<Id> {
+        self.by_pc.get(&key(pc, variant)).copied()
     }
 
     /// A translation by its number.
@@ -272,15 +283,47 @@ impl Cache {
         self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end
     }
 
-    /// Translates a superblock into the cache, which is not full. Also the facts for the
-    /// consumer of its events.
-    pub fn add(&mut self, superblock: &Superblock, plan: Plan) -> (Id, Option<Shape>) {
+    /// Translates a superblock into the cache, which is not full, for everyone to find. Also the
+    /// facts for the consumer of its events. `stop`: the dispatcher must be there whenever it is
+    /// entered.
+    pub fn add(
+        &mut self,
+        superblock: &Superblock,
+        plan: &Plan,
+        variant: Variant,
+        stop: bool,
+    ) -> (Id, Option<Shape>) {
+        let (id, shape) = self.add_alone(superblock, plan, variant, stop);
+        let mut pages: Vec<u64> = superblock.pages().collect();
+        pages.sort_unstable();
+        pages.dedup();
+        for page in pages {
+            self.by_page.entry(page).or_default().push(id);
+        }
+        self.by_pc.insert(key(superblock.pc, variant), id);
+        (id, shape)
+    }
+
+    /// As [`Self::add`], but nobody else finds it: it is for one execution, and then dropped.
+    pub fn add_alone(
+        &mut self,
+        superblock: &Superblock,
+        plan: &Plan,
+        variant: Variant,
+        stop: bool,
+    ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan);
+        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan, variant);
         let shape = translation.shape.take();
-        let id = self.insert(superblock, translation);
+        let shadow_register = translation.shadow_register;
+        let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
-        fragment.explicit = superblock.guests[0].accesses == Accesses::Explicit;
+        let accesses = &superblock.guests[0].accesses;
+        let tested = plan.filter.is_some() && matches!(accesses, Accesses::Repeat { .. });
+        fragment.explicit = *accesses == Accesses::Explicit || tested;
+        fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
+        fragment.comes_back = tested || variant != Variant::Usual;
+        fragment.shadow_register = shadow_register;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -289,7 +332,12 @@ impl Cache {
         (id, shape)
     }
 
-    fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
+    fn insert(
+        &mut self,
+        superblock: &Superblock,
+        translation: Translation,
+        variant: Variant,
+    ) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
         self.copy_in(&translation.code);
@@ -298,24 +346,12 @@ impl Cache {
             exit: *exit,
             linked: false,
         }));
-        let mut pages: Vec<u64> = superblock
-            .guests
-            .iter()
-            .flat_map(|guest| [guest.pc() / PAGE, (guest.instruction.next_ip() - 1) / PAGE])
-            .collect();
-        pages.sort_unstable();
-        pages.dedup();
-        for page in pages {
-            self.by_page.entry(page).or_default().push(id);
-        }
-        self.by_pc.insert(superblock.pc, id);
         self.fragments.push(Fragment {
             pc: superblock.pc,
             start,
             end: self.next,
             body: start + u64::from(translation.body),
             map: translation.map,
-            pcs: superblock.guests.iter().map(|guest| guest.pc()).collect(),
             incoming: Vec::new(),
             alive: true,
             observed: translation.record_register.map(|record_register| Observed {
@@ -325,6 +361,10 @@ impl Cache {
                 repeats: Box::default(),
             }),
             explicit: false,
+            attended: false,
+            comes_back: false,
+            variant,
+            shadow_register: None,
         });
         id
     }
@@ -335,13 +375,14 @@ impl Cache {
         let Some(from) = self.exits.get_mut(index) else { return };
         if from.linked
             || from.exit.patch == 0
-            || self.fragments[to as usize].explicit
+            || self.fragments[to as usize].attended
+            || self.fragments[from.fragment as usize].comes_back
             || !self.fragments[from.fragment as usize].alive
         {
             return;
         }
         from.linked = true;
-        let (patch, target) = (from.exit.patch, self.fragments[to as usize].body);
+        let (patch, target) = (from.exit.patch, self.fragments[to as usize].body as u32);
         write_displacement(patch, target);
         self.fragments[to as usize].incoming.push(index as u32);
     }
@@ -349,7 +390,7 @@ impl Cache {
     /// Lets indirect branches find the translation.
     pub fn link_indirect(&mut self, to: Id) {
         let fragment = &self.fragments[to as usize];
-        if fragment.explicit {
+        if fragment.attended {
             return;
         }
         let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
@@ -379,6 +420,22 @@ impl Cache {
         !pages.is_empty()
     }
 
+    /// Drops what [`Self::add_alone`] added. Its room is used again if nothing came after it and
+    /// no consumer of events knows the numbers of its exits.
+    pub fn drop_alone(&mut self, id: Id) {
+        let fragment = &self.fragments[id as usize];
+        let last = id as usize + 1 == self.fragments.len() && fragment.observed.is_none();
+        let start = fragment.start;
+        self.drop_one(id);
+        if last {
+            self.fragments.pop();
+            self.next = start;
+            while self.exits.last().is_some_and(|exit| exit.fragment == id) {
+                self.exits.pop();
+            }
+        }
+    }
+
     /// Whether a page has translations.
     pub fn has_page(&self, address: u64) -> bool {
         self.by_page.contains_key(&(address / PAGE))
@@ -389,14 +446,16 @@ impl Cache {
         if !std::mem::replace(&mut fragment.alive, false) {
             return;
         }
-        let (pc, prefix) = (fragment.pc, fragment.start);
+        // Nobody is inside, nor will be: the way back is not asked for again.
+        (fragment.map, fragment.observed) = (Map::default(), None);
+        let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
         for exit in std::mem::take(&mut fragment.incoming) {
             let from = &mut self.exits[exit as usize];
             from.linked = false;
             write_displacement(from.exit.patch, from.exit.stub);
         }
-        if self.by_pc.get(&pc) == Some(&id) {
-            self.by_pc.remove(&pc);
+        if self.by_pc.get(&key(pc, variant)) == Some(&id) {
+            self.by_pc.remove(&key(pc, variant));
         }
         let miss = self.shared.table_miss;
         let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
@@ -429,13 +488,19 @@ impl Cache {
             return None;
         }
         let (point, boundary) = fragment.map.find((address - fragment.start) as u32)?;
-        Some(Located { point, pc: fragment.pc_of(point.index), boundary, fragment: index as Id })
+        let pc = fragment.map.pc_of(fragment.pc, point.index)?;
+        Some(Located { point, pc, boundary, fragment: index as Id })
     }
 
     /// Translations and bytes of code, for statistics.
     pub fn size(&self) -> (usize, u64) {
         (self.fragments.len(), self.next - self.start)
     }
+}
+
+/// Translations are found by address and variant: the upper bits of an address are all alike.
+fn key(pc: u64, variant: Variant) -> u64 {
+    pc ^ (variant as u64) << 60
 }
 
 fn second_table() -> &'static mut [[u64; 2]] {
@@ -456,7 +521,7 @@ fn second_index(pc: u64) -> usize {
 /// Slot of rax while the second table is looked at.
 const SLOT_SECOND: u8 = 5;
 
-fn write_displacement(at: u64, target: u64) {
+fn write_displacement(at: u32, target: u32) {
     let distance = target.wrapping_sub(at + 4) as i32;
     // SAFETY: `at` is the displacement of a jump inside the cache, which is mapped writable, and
     // no thread executes there while we hold the baton.

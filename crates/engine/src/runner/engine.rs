@@ -2,26 +2,30 @@
 //! what translated code cannot.
 
 use super::cache::{Cache, Id};
-use super::cpu::{self, EXIT_ATTENTION, cpu};
+use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
+use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
+use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
+use super::stops::{Reached, Stops};
 use super::stream::{record_accesses, record_cut, record_partial};
 use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
-use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
+use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, clock, guest, report};
 use crate::config::Config;
 use crate::report::Message;
-use ::events::record as event;
+use ::events::plan::Filter;
+use ::events::{Plan, record as event};
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -66,6 +70,16 @@ pub struct Engine {
     pub ring: Option<Ring>,
     /// How many accesses have been listed of the one instruction that is about to execute.
     listed: Option<usize>,
+    /// What is left of the plan for code that is not observed.
+    outside: Plan,
+    /// How many plans there have been before this one.
+    pub plan_number: u32,
+    /// The table that accesses are tested against.
+    pub shadow: Option<Shadow>,
+    /// Places of probes and patches.
+    pub stops: Stops,
+    /// Registers before the repeated string instruction that is about to execute.
+    repeating: Option<Box<Registers>>,
 }
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
@@ -102,6 +116,11 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
+/// Whether the host has sent something. Called from the signal handler.
+pub fn is_ordered() -> bool {
+    engine().ring.as_ref().is_some_and(|ring| ring.mailbox().has_mail())
+}
+
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
 pub fn runs_over(end: u64) -> bool {
     engine().ring.as_ref().is_some_and(|ring| end > ring.end())
@@ -117,11 +136,12 @@ impl Engine {
     ) -> Box<Self> {
         let cache = Cache::new()
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
-        let ring = config.plan.emits().then(|| {
-            Ring::new()
+        let plan = config.plan.clone();
+        let ring = (plan.emits() || config.controlled).then(|| {
+            Ring::new(config.rings, None)
                 .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
         });
-        Box::new(Self {
+        let mut fresh = Box::new(Self {
             config,
             cache,
             memory,
@@ -138,7 +158,39 @@ impl Engine {
             replayer: None,
             ring,
             listed: None,
-        })
+            outside: Plan::default(),
+            plan_number: 0,
+            shadow: None,
+            stops: Stops::default(),
+            repeating: None,
+        });
+        fresh.arrange(plan);
+        fresh
+    }
+
+    /// From now on this plan is in force. The caller has the dispatcher: no superblock is under
+    /// way.
+    pub fn set_plan(&mut self, plan: Plan) {
+        self.arrange(plan);
+        self.cache.flush();
+        self.plan_number += 1;
+        self.define(&event::FLUSH.to_le_bytes());
+        let number = self.plan_number.to_le_bytes();
+        self.define(&[event::PLAN.to_le_bytes(), number].concat());
+        self.mute_unless_observed(sys::gettid());
+    }
+
+    fn arrange(&mut self, plan: Plan) {
+        if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
+            let shadow = self.shadow.get_or_insert_with(|| {
+                Shadow::new(false)
+                    .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
+            });
+            paint.iter().for_each(|paint| shadow.paint(paint));
+        }
+        self.stops.arrange(&plan);
+        self.outside = plan.outside();
+        self.config.plan = plan;
     }
 
     /// The dispositions that count for a thread.
@@ -147,19 +199,24 @@ impl Engine {
     }
 
     /// The translation of the code at `pc`, made now if need be.
-    fn translation(&mut self, pc: u64) -> Result<Id, Box<SignalInfo>> {
+    fn translation(&mut self, pc: u64, variant: Variant) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone
             && self.stop_before.is_none()
-            && let Some(id) = self.cache.find(pc)
+            && let Some(id) = self.cache.find(pc, variant)
         {
             return Ok(id);
         }
-        let plan = self.config.plan;
+        let inside = self.config.plan.covers(pc);
+        let plan = if inside { &self.config.plan } else { &self.outside };
+        let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: if alone { 1 } else { self.config.superblock_limit },
-            reserved: if plan.emits() { 2 } else { 0 },
-            accesses: plan.memory,
+            instructions: if single { 1 } else { self.config.superblock_limit },
+            reserved: if plan.weaves() { 2 } else { 0 } + usize::from(plan.filter.is_some()),
+            accesses: plan.needs_accesses(),
+            repeats_alone: plan.filter.is_some(),
+            stops: self.stops.places(),
+            code: &plan.code,
             stop: self.stop_before,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
@@ -169,28 +226,34 @@ impl Engine {
         }
         if self.cache.is_full() {
             self.cache.flush();
-            self.record(&event::FLUSH.to_le_bytes());
+            self.define(&event::FLUSH.to_le_bytes());
         }
-        let (id, shape) = self.cache.add(&superblock, plan);
+        let stop = self.stops.places().contains(&pc);
+        let plan = if inside { &self.config.plan } else { &self.outside };
+        let (id, shape) = if alone {
+            self.cache.add_alone(&superblock, plan, variant, stop)
+        } else {
+            self.cache.add(&superblock, plan, variant, stop)
+        };
         if let Some(shape) = shape {
             let mut bytes = vec![0; 8];
             shape.write(&mut bytes);
             let length = bytes.len() as u32 - 8;
             bytes[0..4].copy_from_slice(&event::DEFINE.to_le_bytes());
             bytes[4..8].copy_from_slice(&length.to_le_bytes());
-            self.record(&bytes);
+            self.define(&bytes);
         }
         Ok(id)
     }
 
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
-        let (code, error) = if mapped { (2, 0x15) } else { (1, 0x14) };
-        let canonical = address < 1 << 47;
-        if canonical {
-            SignalInfo::fault(libc::SIGSEGV, code, address, (14, error))
-        } else {
-            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        let code = if mapped { 2 } else { 1 };
+        match address >> 47 {
+            0 if !mapped => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14)),
+            // Of its own half the kernel does not tell what is mapped.
+            0 | layout::KERNEL_HALF => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15)),
+            _ => SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)),
         }
     }
 }
@@ -210,6 +273,7 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
     engine().actions.take_over();
     begin_recording(thread);
     files::keep_spare();
+    engine().announce(0..layout::USER_END);
     run(thread as u64)
 }
 
@@ -267,6 +331,10 @@ pub unsafe fn take_baton(thread: *mut Thread) {
         if let Some(recorder) = &mut engine.recorder {
             recorder.switched((*thread).tid);
         }
+        if let Some(ring) = &engine.ring {
+            ring.running((*thread).tid);
+        }
+        engine.mute_unless_observed((*thread).tid);
         engine.record_thread((*thread).tid);
     }
 }
@@ -282,7 +350,14 @@ pub fn drop_baton(thread: &mut Thread) {
 /// From one entry into translated code to the next.
 pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut came_by = came_by;
-    if cpu().attention != 0 || thread.attention != 0 {
+    if engine().take_orders() {
+        came_by = CameBy::Elsewhere;
+    }
+    // What the stream says is about to happen comes before any signal.
+    let looked_after = thread.looked_after.take_if(|pc| *pc == cpu().registers.pc).is_some();
+    if looked_after {
+        cpu().attention = 0;
+    } else if cpu().attention != 0 || thread.attention != 0 {
         attend(thread);
         came_by = CameBy::Elsewhere;
     }
@@ -297,8 +372,17 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         cpu().registers.flags &= !TRAP_FLAG;
         engine.alone = Some(cpu().registers.pc);
     }
-    let start = cpu().registers.pc;
-    let id = match engine.translation(start) {
+    let pc = cpu().registers.pc;
+    let mut variant = if looked_after { Variant::Untested } else { Variant::Usual };
+    let mut reached = looked_after;
+    if !looked_after && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+        match engine.reach(pc) {
+            Reached::Moved => return CameBy::Elsewhere,
+            Reached::On(with) => variant = with,
+        }
+        reached = true;
+    }
+    let id = match engine.translation(pc, variant) {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
@@ -313,15 +397,23 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         CameBy::Indirect => engine.cache.link_indirect(id),
         _ => {}
     }
-    engine.listed = engine.cache.fragment(id).explicit.then(|| record_accesses(thread));
+    engine.listed = None;
+    if engine.cache.fragment(id).explicit {
+        reached |= engine.look_after(thread, looked_after);
+    }
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
-    if let Some(pc) = engine.alone.take() {
+    if reached && engine.alone.is_none() && !has_executed(thread) {
+        thread.looked_after = Some(pc);
+    }
+    if engine.alone.take() == Some(pc) {
         cpu().registers.flags |= traced;
         let completed = ![EXIT_ATTENTION, u64::from(EXIT_FAULT)].contains(&cpu().exit);
         left_cache(thread);
-        engine.cache.drop_range(pc, pc + 16);
+        if flushes == engine.cache.flushes {
+            engine.cache.drop_alone(id);
+        }
         if traced != 0 && completed {
             trace_trap(thread);
         }
@@ -329,10 +421,33 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     }
     if engine.stop_before.take().is_some() {
         left_cache(thread);
-        engine.cache.drop_range(start, start + 1);
+        engine.cache.drop_range(pc, pc + 1);
         return CameBy::Elsewhere;
     }
     left_cache(thread)
+}
+
+/// Whether translated code was left with at least one instruction executed, or by its fault.
+fn has_executed(thread: &Thread) -> bool {
+    let at_start = thread.left_in.is_none_or(|left| left.index == 0 && !left.repeating);
+    cpu().exit != EXIT_ATTENTION || !at_start
+}
+
+impl Engine {
+    /// An instruction whose accesses only the values of its registers tell is about to execute.
+    /// Whether events say so already.
+    fn look_after(&mut self, thread: &Thread, looked_after: bool) -> bool {
+        let plan = &self.config.plan;
+        let (lists, tests) = (plan.memory, plan.filter.is_some());
+        let repeats = tests && decode_one(cpu().registers.pc).is_string_instruction();
+        self.listed = (lists && !repeats).then(|| record_accesses(thread));
+        if repeats {
+            self.repeating = Some(Box::new(cpu().registers));
+        } else if tests && !looked_after {
+            screen::look(thread);
+        }
+        tests && !repeats
+    }
 }
 
 /// The guest steps through itself: it has executed one instruction.
@@ -382,6 +497,9 @@ fn make_vsyscall(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
 /// Translated code has come back: find out why.
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
+    if let Some(before) = engine().repeating.take() {
+        screen::look_back(&before);
+    }
     if let Some(left) = thread.left_in.take() {
         match (engine().listed, thread.fault.as_ref().is_some_and(is_trap)) {
             (Some(listed), _) => record_cut(thread, listed),
@@ -399,6 +517,10 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             cpu().registers.pc = cpu().target;
             return CameBy::Indirect;
         }
+        EXIT_SUSPECT => {
+            screen::look(thread);
+            thread.looked_after = Some(cpu().registers.pc);
+        }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
                 fault(thread, info);
@@ -413,6 +535,11 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),
             ExitKind::Refuse(pc) => refuse(pc),
+            ExitKind::Suspect(pc) => {
+                cpu().registers.pc = pc;
+                screen::look(thread);
+                thread.looked_after = Some(pc);
+            }
             ExitKind::Indirect => {}
         },
     }

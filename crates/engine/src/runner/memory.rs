@@ -3,6 +3,7 @@
 //! The kernel never chooses an address for the guest. That keeps the guest away from the runner,
 //! makes the layout the same in every run, and tells the translator which code can change.
 
+use super::cpu::cpu;
 use super::layout;
 use super::translate::superblock::CodeSource;
 use std::cell::Cell;
@@ -104,6 +105,10 @@ impl Memory {
     pub fn insert(&mut self, range: Range<u64>, mapping: Mapping) {
         if range.is_empty() {
             return;
+        }
+        if overlap(&range, &layout::BEYOND_TABLE) {
+            // Branches to addresses that no program can have would read there.
+            cpu().table_mask = layout::NARROW_MASK;
         }
         self.remove(range.clone());
         if let Some((start, below)) = self.entries.range_mut(..range.start).next_back()

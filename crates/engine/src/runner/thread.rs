@@ -77,6 +77,8 @@ pub struct Thread {
     pub fault: Option<SignalInfo>,
     /// Where translated code was left in the middle. Written by the signal handler.
     pub left_in: Option<Left>,
+    /// The dispatcher has looked after the instruction there, and it has not executed yet.
+    pub looked_after: Option<u64>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
     /// How often waiters have asked for the baton by a signal that has not come yet.
@@ -112,6 +114,7 @@ impl Thread {
             held: Inbox::default(),
             fault: None,
             left_in: None,
+            looked_after: None,
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,

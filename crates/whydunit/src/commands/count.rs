@@ -66,10 +66,11 @@ impl Consumer for Reporting {
 impl Count {
     /// Runs the program and prints what it executed.
     pub fn run(self) -> anyhow::Result<Exit> {
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
         let (report, outcome) = count(|plan, make| self.guest.run(plan, make))?;
         let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.table() };
-        self.guest.report(&outcome, None, false)?;
-        Output::of(self.output.as_deref(), self.json).write(&text)?;
+        self.guest.report(&outcome, &mut Output::Error, false)?;
+        output.write(&text)?;
         Ok(self.guest.exit(&outcome))
     }
 }

@@ -9,7 +9,7 @@ use crate::render::run::RunReport;
 use crate::render::style::Style;
 use anyhow::{Context, bail};
 use engine::host::{self, Job};
-use engine::listen::Ears;
+use engine::log_listen::Ears;
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -3,7 +3,7 @@
 
 use super::run::{Guest, fault_or_input};
 use crate::exit::Exit;
-use crate::render;
+use crate::render::{self, Output};
 use anyhow::bail;
 use engine::config::Schedule;
 use engine::host::Record as How;
@@ -77,7 +77,7 @@ impl Record {
                 path.display()
             );
         }
-        self.guest.report(&outcome, None, false)?;
+        self.guest.report(&outcome, &mut Output::Error, false)?;
         if !self.quiet {
             let processes = summary.processes.len();
             let calls: u64 = summary.processes.iter().map(|process| process.system_calls).sum();

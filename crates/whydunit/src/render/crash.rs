@@ -29,6 +29,11 @@ const MOST_FRAMES: usize = 10_000;
 const MOST_LOCALS: usize = 12;
 const LOCAL: Printing = Printing { depth: 2, elements: 8, text: 48, total: 90 };
 
+/// The code that a crash stopped at, at most one instruction of it.
+pub fn code_at(report: &CrashReport) -> Vec<u8> {
+    memory::code_at(report, report.pc)
+}
+
 /// A crash, explained.
 #[derive(Serialize)]
 pub struct Crash {

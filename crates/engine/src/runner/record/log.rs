@@ -1,9 +1,9 @@
 //! The runner's end of the log: bytes go to buffers that the host shares, and survive this process
 //! however it ends.
 
-use crate::log_ring::{self, Header};
+use crate::log_ring::{self, BUFFER_BYTES, BUFFERS, HEADER_BYTES, Header, TOTAL_BYTES};
 use crate::report::{LogOrigin, Message};
-use crate::ring::{self, BUFFER_BYTES, BUFFERS, FREE, FULL, HEADER_BYTES, LAST};
+use crate::ring::{self, FREE, FULL, LAST};
 use crate::runner::sys::{self, syscall};
 use crate::runner::{layout, report};
 use std::sync::atomic::Ordering;
@@ -35,13 +35,13 @@ impl Log {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a range of the engine's own, where nothing is or an older log that this replaces.
         unsafe {
-            syscall!(libc::SYS_ftruncate, file, ring::TOTAL_BYTES);
+            syscall!(libc::SYS_ftruncate, file, TOTAL_BYTES);
             let base = layout::LOG_BUFFERS.start;
-            sys::map_fixed(base, ring::TOTAL_BYTES, protection, libc::MAP_SHARED, file, 0)?;
+            sys::map_fixed(base, TOTAL_BYTES, protection, libc::MAP_SHARED, file, 0)?;
         }
         let process = sys::getpid();
         report::send(&Message::Log { process, descriptor: file, origin });
-        ring::wait_while(&header().ring.attached, 0);
+        while !ring::wait_briefly(&header().attached, 0) {}
         // SAFETY: ours.
         unsafe { syscall!(libc::SYS_close, file) };
         Ok(Self { current: 0, filled: 0 })
@@ -77,15 +77,15 @@ impl Log {
     }
 
     fn turn(&mut self, state: u32) {
-        let (word, length) = &header().ring.buffers[self.current];
+        let (word, length) = &header().buffers[self.current];
         length.store(self.filled as u32, Ordering::Relaxed);
         ring::set(word, state);
         self.current = (self.current + 1) % BUFFERS;
         self.filled = 0;
         if state != LAST {
-            let (word, _) = &header().ring.buffers[self.current];
+            let (word, _) = &header().buffers[self.current];
             while word.load(Ordering::Acquire) != FREE {
-                ring::wait_while(word, FULL);
+                ring::wait_briefly(word, FULL);
             }
             self.publish();
         }

@@ -29,6 +29,8 @@ fn is_ours(descriptor: u64) -> bool {
 const OWN: i32 = 8;
 /// Number of a process's own way to notice the host's end.
 pub const LIFELINE: i32 = layout::DESCRIPTORS + OWN - 2;
+/// Number of the shadow's table, where the host finds it.
+pub const SHADOW: i32 = layout::DESCRIPTORS + OWN - 3;
 const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
 
 /// Holds all of the engine's numbers, so that the guest is never given one of them; the last can
@@ -54,7 +56,7 @@ fn hold_all(lifeline: i32) {
 pub fn hide_from_exec(hidden: bool) {
     let config = &crate::runner::engine::engine().config;
     let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
-    for descriptor in [config.channel, config.lifeline, config.executable] {
+    for descriptor in [config.channel, config.lifeline, config.executable, config.rings] {
         // SAFETY: descriptors of ours.
         unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
     }

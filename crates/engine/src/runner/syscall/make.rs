@@ -21,6 +21,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     }
     let noted = record::before_call(engine(), number, arguments);
     enter(next);
+    engine().unguard_buffers(number, arguments);
     let outcome = if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
         engine().record_syscall(number, arguments, 0);
         record::leaves(engine(), noted, number);

@@ -7,6 +7,7 @@ use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::events::Ring;
+use crate::runner::screen::Shadow;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
@@ -34,6 +35,21 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
             if written { Outcome::Answer(0) } else { Outcome::error(libc::EFAULT) }
         }
         _ => Outcome::Kernel { number: libc::SYS_arch_prctl as u64, arguments: a, blocks: false },
+    }
+}
+
+/// `membarrier`: without restartable sequences there are no barriers for them.
+pub fn membarrier(a: [u64; 6], pass: Outcome) -> Outcome {
+    const QUERY: i64 = 0;
+    const RESTARTABLE: i64 = 1 << 7 | 1 << 8;
+    match a[0] as i32 as i64 {
+        QUERY if a[1] == 0 => {
+            // SAFETY: asks only.
+            let offered = unsafe { syscall!(libc::SYS_membarrier, QUERY, 0, 0) };
+            Outcome::Answer(if offered < 0 { offered } else { offered & !RESTARTABLE })
+        }
+        command if command & RESTARTABLE != 0 => Outcome::error(libc::EINVAL),
+        _ => pass,
     }
 }
 
@@ -288,16 +304,23 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        restart_events(thread.tid);
+        if engine.shadow.is_some() {
+            engine.shadow = Shadow::new(true).ok();
+        }
+        restart_events(thread.tid, Some(sys::getppid()));
     }
     record::forked(engine, thread.tid);
     start::follow_host(engine.config.lifeline);
 }
 
 /// A new ring, and a consumer that knows no shapes yet.
-fn restart_events(thread: i32) {
+fn restart_events(thread: i32, parent: Option<i32>) {
     let engine = engine::engine();
-    engine.ring = Ring::new().ok();
+    let lost = |error| {
+        engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
+        Ring::unread()
+    };
+    engine.ring = Ring::new(engine.config.rings, parent).or_else(lost).ok();
     engine.cache.flush();
     engine.record_thread(thread);
 }
@@ -514,7 +537,7 @@ fn execute(
     }
     record::not_executed(engine::engine(), thread);
     if observed {
-        restart_events(thread.tid);
+        restart_events(thread.tid, None);
     }
     signal::apply(thread.mask);
     Outcome::Answer(answer)

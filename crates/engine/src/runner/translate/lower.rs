@@ -12,16 +12,18 @@
 //! * Inserted code leaves flags alone unless they are dead (and no signal handler can see them).
 //! * The guest's own access in a sequence comes before anything the guest can see has changed.
 
+use super::accesses::Form;
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
-use super::map::{Map, Point, Spills};
+use super::filter::{Check, Screen};
+use super::map::{self, Map, Point, Spills};
 use super::observe::{self, Observer};
 use super::superblock::{Guest, Role, Superblock};
 use crate::runner::cpu::reg::{RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
 use events::Plan;
-use events::shape::{self, Shape};
+use events::shape::{self, Segment, Shape};
 use iced_x86::{Code, Register};
 use std::mem::offset_of;
 
@@ -32,10 +34,17 @@ pub const SLOT_RDX: u8 = 1;
 /// Slot of a register that stands in for the program counter.
 const SLOT_SCRATCH: u8 = 2;
 
+/// Slot of the register that holds the base of the shadow.
+const SLOT_SHADOW: u8 = 6;
+/// Slot of rcx during a test against the shadow.
+const SLOT_CHECK: u8 = 7;
+
 /// Exit number of an indirect branch whose target has no translation at hand.
 pub const EXIT_INDIRECT: u32 = 1;
 /// Exit number that the signal handler uses for a fault in translated code.
 pub const EXIT_FAULT: u32 = 2;
+/// Exit number that the signal handler uses for a test that could not be made.
+pub const EXIT_SUSPECT: u32 = 3;
 /// First exit number of a translation.
 pub const FIRST_EXIT: u32 = 16;
 
@@ -62,6 +71,8 @@ pub enum ExitKind {
     Emulate(u64),
     /// The instruction at this address cannot be run.
     Refuse(u64),
+    /// The instruction at this address may not pass the filter.
+    Suspect(u64),
     /// By way of the table of indirect branches; never comes to the dispatcher by this number.
     Indirect,
 }
@@ -72,9 +83,9 @@ pub struct Exit {
     /// What it means.
     pub kind: ExitKind,
     /// Address of the 32-bit displacement to patch; zero if it is never linked.
-    pub patch: u64,
+    pub patch: u32,
     /// Where the displacement leads while it is not linked.
-    pub stub: u64,
+    pub stub: u32,
     /// Instructions of the superblock that have executed when it is taken.
     pub executed: u16,
 }
@@ -93,6 +104,20 @@ pub struct Translation {
     pub shape: Option<Shape>,
     /// The register that points to the record under construction.
     pub record_register: Option<u8>,
+    /// The register that holds the base of the shadow.
+    pub shadow_register: Option<u8>,
+}
+
+/// Which of its translations a superblock gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Variant {
+    /// The usual one.
+    #[default]
+    Usual,
+    /// Without tests: the dispatcher has looked after its one instruction.
+    Untested,
+    /// Its one instruction, a conditional branch, goes the other way.
+    Flipped,
 }
 
 /// Code that stands out of line, behind the body.
@@ -102,15 +127,19 @@ enum Pending {
     Exit { kind: ExitKind, executed: u16, tick: bool, fields: u16, taken: bool },
     /// A checked return that goes somewhere else.
     ReturnElsewhere { index: u16, fields: u16 },
+    /// A test against the shadow that found something.
+    Suspect { index: u16, fields: u16 },
 }
 
 struct Lower<'a> {
     superblock: &'a Superblock,
     emit: Emit,
     shared: Shared,
-    plan: Plan,
+    plan: &'a Plan,
+    flipped: bool,
     observer: Option<Observer>,
-    map: Map,
+    screen: Option<Screen>,
+    map: map::Builder,
     first_exit: u32,
     exits: Vec<Exit>,
     pending: Vec<(Hole, Pending)>,
@@ -125,16 +154,24 @@ pub fn lower(
     address: u64,
     first_exit: u32,
     shared: Shared,
-    plan: Plan,
+    plan: &Plan,
+    variant: Variant,
 ) -> Translation {
-    let observer = plan.emits().then(|| Observer::new(superblock, first_exit, plan.memory));
+    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, plan.memory));
+    let taken = observer.as_ref().map_or(Set::default(), |observer| {
+        Set::default().with(observer.record).with(observer.scratch)
+    });
+    let tested = plan.filter.is_some() && variant != Variant::Untested;
+    let screen = tested.then(|| Screen::new(superblock, taken)).filter(|screen| !screen.is_empty());
     let mut lower = Lower {
         superblock,
         emit: Emit::at(address),
         shared,
         plan,
+        flipped: variant == Variant::Flipped,
         observer,
-        map: Map::default(),
+        screen,
+        map: map::Builder::default(),
         first_exit,
         exits: Vec::new(),
         pending: Vec::new(),
@@ -148,13 +185,15 @@ pub fn lower(
     lower.out_of_line();
     lower.data();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
+    let shadow_register = lower.screen.as_ref().map(|screen| screen.base);
     Translation {
         code: lower.emit.into_bytes(),
         body,
         exits: lower.exits,
-        map: lower.map,
+        map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
+        shadow_register,
     }
 }
 
@@ -189,6 +228,9 @@ impl Lower<'_> {
     }
 
     fn spill(&mut self, register: u8, slot_number: u8) {
+        if self.spills.has(register, slot_number) {
+            return;
+        }
         self.emit.store_cell(slot(slot_number), register);
         self.spills = self.spills.with(register, slot_number);
         self.note(false);
@@ -236,22 +278,42 @@ impl Lower<'_> {
 
     /// Spills that hold from head to exit.
     fn reserved(&self) -> Spills {
-        let spills = Spills::default();
-        match &self.observer {
-            Some(observer) => spills
+        let mut spills = Spills::default();
+        if let Some(observer) = &self.observer {
+            spills = spills
                 .with(observer.record, observe::SLOT_RECORD)
-                .with(observer.scratch, observe::SLOT_SCRATCH),
-            None => spills,
+                .with(observer.scratch, observe::SLOT_SCRATCH);
         }
+        if let Some(screen) = &self.screen {
+            spills = spills.with(screen.base, SLOT_SHADOW);
+            if screen.owns_rcx {
+                spills = spills.with(RCX, SLOT_RCX);
+            }
+        }
+        spills
     }
 
-    /// Puts two registers aside for observation.
+    /// Whether registers are put aside for observation.
+    fn reserves(&self) -> bool {
+        self.observer.is_some() || self.screen.is_some()
+    }
+
+    /// Puts registers aside for observation.
     fn head(&mut self) {
-        let Some(observer) = &self.observer else { return };
-        let (record, scratch) = (observer.record, observer.scratch);
-        self.spill(record, observe::SLOT_RECORD);
-        self.spill(scratch, observe::SLOT_SCRATCH);
-        self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
+        if let Some(observer) = &self.observer {
+            let (record, scratch) = (observer.record, observer.scratch);
+            self.spill(record, observe::SLOT_RECORD);
+            self.spill(scratch, observe::SLOT_SCRATCH);
+            self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
+        }
+        if let Some(screen) = &self.screen {
+            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            self.spill(base, SLOT_SHADOW);
+            if owns_rcx {
+                self.spill(RCX, SLOT_RCX);
+            }
+            self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
+        }
     }
 
     fn observe_before(&mut self) {
@@ -267,6 +329,55 @@ impl Lower<'_> {
                 self.note_repeating();
             }
         }
+        self.test_before();
+    }
+
+    /// Tests accesses against the shadow.
+    fn test_before(&mut self) {
+        let Some(screen) = &self.screen else { return };
+        let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+        let checks = screen.before(self.index);
+        for check in &checks {
+            if !owns_rcx {
+                self.spill(RCX, SLOT_CHECK);
+            }
+            self.shadow_address(check, base);
+            self.emit.load_sum(RCX, RCX, base, check.width);
+            self.emit.jump_if_rcx_zero(5);
+            let hole = self.emit.jump_hole();
+            let (index, fields) = (self.index, self.fields());
+            self.pending.push((hole, Pending::Suspect { index, fields }));
+            if !owns_rcx {
+                self.unspill(RCX, SLOT_CHECK);
+            }
+        }
+        if !checks.is_empty() {
+            self.spills = self.reserved();
+            self.note(true);
+        }
+    }
+
+    /// Where the shadow of tested bytes is, less its base, to rcx.
+    fn shadow_address(&mut self, check: &Check, base: u8) {
+        match check.form {
+            Form::Constant(address) if check.segment == Segment::Flat => {
+                self.emit.load_constant(RCX, address >> SHADOW_SHIFT);
+                return;
+            }
+            Form::Constant(address) => self.emit.load_constant(RCX, address),
+            Form::Base(register, displacement) => {
+                self.emit.lea(RCX, register, displacement as i32);
+            }
+            Form::Sum(register, index, scale, displacement) => {
+                self.emit.lea_scaled(RCX, register, index, scale, displacement);
+            }
+        }
+        if check.segment != Segment::Flat {
+            self.emit.segment_base(base, check.segment == Segment::Gs);
+            self.emit.lea_sum(RCX, RCX, base);
+            self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
+        }
+        self.emit.shift_right(RCX, base);
     }
 
     fn observe_after(&mut self) {
@@ -280,15 +391,24 @@ impl Lower<'_> {
         self.observer.as_ref().map_or(0, Observer::fields)
     }
 
-    /// Completes the record with the number of an exit and gives the two registers back.
-    fn foot(&mut self, exit: u32, fields: u16) {
-        let Some(observer) = &self.observer else { return };
-        let (record, scratch) = (observer.record, observer.scratch);
-        self.emit.store_imm32(record, 0, exit);
-        self.emit.lea(record, record, Observer::record_bytes(fields));
-        self.emit.store_cell(cpu::field(offset_of!(Cpu, events)), record);
-        self.unspill(record, observe::SLOT_RECORD);
-        self.unspill(scratch, observe::SLOT_SCRATCH);
+    /// Completes the record with the number of an exit and gives registers back; rcx stays as it
+    /// is if it holds the target of an indirect branch.
+    fn foot(&mut self, exit: u32, fields: u16, target_in_rcx: bool) {
+        if let Some(observer) = &self.observer {
+            let (record, scratch) = (observer.record, observer.scratch);
+            self.emit.store_imm32(record, 0, exit);
+            self.emit.lea(record, record, Observer::record_bytes(fields));
+            self.emit.store_cell(cpu::field(offset_of!(Cpu, events)), record);
+            self.unspill(record, observe::SLOT_RECORD);
+            self.unspill(scratch, observe::SLOT_SCRATCH);
+        }
+        if let Some(screen) = &self.screen {
+            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            self.unspill(base, SLOT_SHADOW);
+            if owns_rcx && !target_in_rcx {
+                self.unspill(RCX, SLOT_RCX);
+            }
+        }
     }
 
     /// Numbers an exit, and tells the consumer of it.
@@ -345,7 +465,8 @@ impl Lower<'_> {
 
     fn branch(&mut self, target: u64) {
         let guest = self.guest();
-        let condition = Condition(guest.instruction.condition_code() as u8 - 1);
+        let usual = guest.instruction.condition_code() as u8 - 1;
+        let condition = Condition(usual ^ u8::from(self.flipped));
         let backward = target <= guest.pc();
         let hole = self.emit.branch_hole(condition);
         self.leave(hole, ExitKind::Direct(target), true, backward);
@@ -357,7 +478,7 @@ impl Lower<'_> {
         let backward = target <= guest.pc();
         let (length, bytes) = (guest.instruction.len(), guest.bytes);
         self.emit.raw(&bytes[..length - 1]);
-        self.emit.raw(&[2, 0xeb, 5]);
+        self.emit.raw(if self.flipped { &[5] } else { &[2, 0xeb, 5] });
         let hole = self.emit.jump_hole();
         self.leave(hole, ExitKind::Direct(target), true, backward);
     }
@@ -437,31 +558,54 @@ impl Lower<'_> {
                     self.index = executed.saturating_sub(1);
                     self.spills = self.reserved();
                     self.note(false);
-                    self.foot(number, fields);
+                    self.foot(number, fields, false);
                     if tick && self.plan.ticks {
                         self.exit_with_tick(number, kind, executed);
-                    } else if self.observer.is_some() {
+                    } else if self.reserves() {
                         let link = self.emit.jump_hole();
                         self.emit.fill(link);
                         let stub = self.stub(number);
-                        let patch = self.emit.hole_address(link);
+                        let patch = self.emit.hole_place(link);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     } else {
                         let stub = self.stub(number);
-                        let patch = self.emit.hole_address(hole);
+                        let patch = self.emit.hole_place(hole);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     }
                 }
                 Pending::ReturnElsewhere { index, fields } => {
                     self.index = index;
-                    self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
+                    self.spills = self.reserved().with(RDX, SLOT_RDX);
+                    if !self.spills.has(RCX, SLOT_RCX) {
+                        self.spills = self.spills.with(RCX, SLOT_RCX);
+                    }
                     self.note(false);
                     self.emit.load(RCX, RSP, 0);
+                    self.look_up();
                     self.emit.lea(RSP, RSP, 8);
-                    self.lookup(fields);
+                    self.go(fields);
                 }
+                Pending::Suspect { index, fields } => self.suspect(index, fields),
             }
         }
+    }
+
+    /// The instruction has not begun; only rcx is not what it was.
+    fn suspect(&mut self, index: u16, fields: u16) {
+        self.index = index;
+        self.spills = self.reserved();
+        if !self.spills.has(RCX, SLOT_RCX) {
+            self.spills = self.spills.with(RCX, SLOT_CHECK);
+            self.note(false);
+            self.unspill(RCX, SLOT_CHECK);
+        } else {
+            self.note(false);
+        }
+        let number = self.number_exit(index, fields, false);
+        self.foot(number, fields, false);
+        let stub = self.stub(number);
+        let kind = ExitKind::Suspect(self.guest().pc());
+        self.exits.push(Exit { kind, patch: 0, stub, executed: index });
     }
 
     fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16) {
@@ -473,7 +617,7 @@ impl Lower<'_> {
             self.emit.fill(out);
             self.emit.fill(link);
             let stub = self.stub(number);
-            let patch = self.emit.hole_address(link);
+            let patch = self.emit.hole_place(link);
             self.exits.push(Exit { kind, patch, stub, executed });
             return;
         }
@@ -487,7 +631,7 @@ impl Lower<'_> {
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         self.emit.fill(link);
         let stub = self.stub(number);
-        let patch = self.emit.hole_address(link);
+        let patch = self.emit.hole_place(link);
         self.exits.push(Exit { kind, patch, stub, executed });
     }
 
@@ -499,8 +643,8 @@ impl Lower<'_> {
     }
 
     /// Tells the dispatcher which exit was taken.
-    fn stub(&mut self, number: u32) -> u64 {
-        let stub = self.emit.here();
+    fn stub(&mut self, number: u32) -> u32 {
+        let stub = self.emit.here() as u32;
         self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
         let _ = self.emit.jump(cpu::landmarks().exit_cache);
         stub
@@ -577,8 +721,13 @@ impl Lower<'_> {
 
     /// Registers that are not free for a moment: the guest's and the observer's.
     fn taken_registers(&self, uses: Set) -> Set {
-        match &self.observer {
+        let uses = match &self.observer {
             Some(observer) => uses.with(observer.record).with(observer.scratch),
+            None => uses,
+        };
+        match &self.screen {
+            Some(screen) if screen.owns_rcx => uses.with(screen.base).with(RCX),
+            Some(screen) => uses.with(screen.base),
             None => uses,
         }
     }
@@ -629,16 +778,18 @@ impl Lower<'_> {
                     0
                 };
                 self.emit.load(RCX, RSP, 0);
+                self.look_up();
                 self.emit.lea(RSP, RSP, 8 + extra);
             }
             Target::Operand => {
                 self.load_target();
+                self.look_up();
                 if self.guest().facts.flow == Flow::IndirectCall {
                     self.push_return_address();
                 }
             }
         }
-        self.lookup(self.fields());
+        self.go(self.fields());
     }
 
     /// The target of an indirect jump or call to rcx.
@@ -664,13 +815,23 @@ impl Lower<'_> {
         }
     }
 
-    /// To the translation that probably belongs to the target in rcx; its prefix makes sure.
-    fn lookup(&mut self, fields: u16) {
+    /// Loads to rdx where the translation begins that probably belongs to the target in rcx. For a
+    /// target that no program can have there is nothing to load and this faults: the branch has
+    /// not happened yet, as on the processor.
+    fn look_up(&mut self) {
+        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
+        self.emit.load_scaled(RDX, RDX, layout::INDIRECT_TABLE);
+    }
+
+    /// To the translation that was looked up; its prefix makes sure.
+    fn go(&mut self, fields: u16) {
         if self.observer.is_some() {
             let executed = self.index + 1;
             let number = self.number_exit(executed, fields, false);
-            self.foot(number, fields);
+            self.foot(number, fields, true);
             self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
+        } else {
+            self.foot(0, 0, true);
         }
         if self.plan.ticks {
             let ticks = cpu::field(offset_of!(Cpu, ticks));
@@ -682,11 +843,14 @@ impl Lower<'_> {
             self.emit.raw(&[0xeb, 5]);
             let _ = self.emit.jump(self.shared.preempt_indirect);
             self.emit.copy(RCX, RDX);
+            self.look_up();
         }
-        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.jump_through_table(layout::INDIRECT_TABLE, RDX);
+        self.emit.jump_register(RDX);
     }
 }
+
+/// The shadow has one byte for so many address bits less.
+const SHADOW_SHIFT: u32 = events::plan::GRANULE.trailing_zeros();
 
 enum Target {
     Stack,

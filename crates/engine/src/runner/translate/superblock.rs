@@ -9,6 +9,8 @@ use super::accesses::{self, Accesses};
 use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
 use super::observe::NEVER_RESERVED;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Most instructions of one superblock.
 const MAX_INSTRUCTIONS: usize = 64;
@@ -16,6 +18,8 @@ const MAX_INSTRUCTIONS: usize = 64;
 const MAX_BRANCHES: usize = 5;
 /// Most calls that a superblock is inside of at once.
 const MAX_CALL_DEPTH: usize = 4;
+
+const PAGE: u64 = 4096;
 
 /// What an instruction is in its superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,6 +81,16 @@ pub struct Superblock {
     pub next: u64,
 }
 
+impl Superblock {
+    /// Numbers of the pages that its code is on, in order of execution.
+    pub fn pages(&self) -> impl Iterator<Item = u64> {
+        let mut last = None;
+        let both = |guest: &Guest| [guest.pc(), guest.instruction.next_ip() - 1];
+        let pages = self.guests.iter().flat_map(both).map(|address| address / PAGE);
+        pages.filter(move |page| last.replace(*page) != Some(*page))
+    }
+}
+
 /// Gives the translator the guest's code.
 pub trait CodeSource {
     /// The bytes that can be executed from `pc` on, as far as they reach; empty if none.
@@ -97,13 +111,13 @@ struct Builder<'a, S> {
     branches: usize,
     returns: Vec<u64>,
     limit: usize,
-    limits: Limits,
+    limits: Limits<'a>,
     used: Set,
 }
 
 /// What a superblock must keep to.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct Limits<'a> {
     /// Most instructions.
     pub instructions: usize,
     /// General registers that it must not use, for the engine to work with.
@@ -112,13 +126,32 @@ pub struct Limits {
     pub accesses: bool,
     /// An instruction that must not be part of it, unless it is the first.
     pub stop: Option<u64>,
+    /// Whether repeated string instructions stand by themselves, for the dispatcher to look after.
+    pub repeats_alone: bool,
+    /// Places where the dispatcher must be: a superblock may start there, but not go past.
+    pub stops: &'a BTreeSet<u64>,
+    /// Code that is observed, if not all is: a superblock is either inside or outside.
+    pub code: &'a [Range<u64>],
+}
+
+impl<'a> Limits<'a> {
+    /// So many instructions, and nothing observed.
+    pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
+        let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
+        Self { instructions, reserved, accesses, stop: None, repeats_alone, stops, code }
+    }
+
+    /// Whether code at `pc` is observed.
+    fn inside(&self, pc: u64) -> bool {
+        self.code.is_empty() || self.code.iter().any(|range| range.contains(&pc))
+    }
 }
 
 /// Decodes the superblock at `pc`.
 pub fn decode<S: CodeSource>(
     source: &S,
     pc: u64,
-    limits: Limits,
+    limits: Limits<'_>,
 ) -> Result<Superblock, NotExecutable> {
     let mut builder = Builder {
         source,
@@ -141,7 +174,7 @@ impl<S: CodeSource> Builder<'_, S> {
     fn build(&mut self, start: u64) -> Result<u64, NotExecutable> {
         let mut pc = start;
         while self.guests.len() < self.limit {
-            if !self.guests.is_empty() && self.limits.stop == Some(pc) {
+            if !self.guests.is_empty() && self.must_end_at(start, pc) {
                 return Ok(pc);
             }
             let Some((instruction, bytes)) = self.fetch(pc) else {
@@ -157,12 +190,12 @@ impl<S: CodeSource> Builder<'_, S> {
                 Accesses::List(Vec::new())
             };
             if !self.guests.is_empty()
-                && (accesses == Accesses::Explicit || !self.leaves_registers(&facts))
+                && (self.stands_alone(&accesses) || !self.leaves_registers(&facts))
             {
                 return Ok(pc);
             }
             self.used = Set(self.used.0 | facts.uses.0);
-            let (role, next) = if accesses == Accesses::Explicit && facts.flow == Flow::Next {
+            let (role, next) = if self.stands_alone(&accesses) && facts.flow == Flow::Next {
                 // By itself: the engine works out its accesses each time.
                 self.limit = 0;
                 (Role::Plain, instruction.next_ip())
@@ -183,6 +216,22 @@ impl<S: CodeSource> Builder<'_, S> {
             }
         }
         Ok(pc)
+    }
+
+    /// Whether the superblock that starts at `start` must not go on to `pc`.
+    fn must_end_at(&self, start: u64, pc: u64) -> bool {
+        self.limits.stop == Some(pc)
+            || self.limits.stops.contains(&pc)
+            || self.limits.inside(pc) != self.limits.inside(start)
+    }
+
+    /// Whether the dispatcher must look after an instruction with these accesses each time.
+    fn stands_alone(&self, accesses: &Accesses) -> bool {
+        match accesses {
+            Accesses::List(_) => false,
+            Accesses::Repeat { .. } => self.limits.repeats_alone,
+            Accesses::Explicit => true,
+        }
     }
 
     /// Whether enough registers stay unused if this instruction is added.
