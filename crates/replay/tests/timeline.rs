@@ -52,7 +52,7 @@ fn record(name: &str, source: &str, schedule: Schedule) -> Made {
     assert!(gcc.status().expect("gcc runs").success(), "gcc builds {name}");
     let file = folder.path().join("recording");
     let mut job = Job::new(program.into(), Vec::new());
-    job.record = Some(Record { schedule, cut: false });
+    job.record = Some(Record { schedule, ..Record::default() });
     replay::record(&job, &file, false).expect("recorded");
     Made { _turn: turn, _folder: folder, file }
 }
