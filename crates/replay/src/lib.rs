@@ -17,5 +17,5 @@ pub mod timeline;
 pub use engine::control::{Instant, Stopped};
 pub use extract::extract;
 pub use record::{RecordError, Recorded, record};
-pub use session::{Session, Shown};
+pub use session::{Session, SessionError, Shown};
 pub use timeline::{Standing, Timeline};

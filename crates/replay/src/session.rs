@@ -7,7 +7,9 @@ use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
 use engine::report::Replayed;
 use events::Plan;
+use recording::features::{MissingFeatures, check_features};
 use recording::{OpenError, Origin, Recording};
+use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::fd::RawFd;
@@ -17,6 +19,34 @@ use std::path::Path;
 pub struct Session {
     recording: Recording,
     file: File,
+}
+
+/// Why a recording cannot be replayed.
+#[derive(Debug)]
+pub enum SessionError {
+    /// The file is not one that can be used.
+    Open(OpenError),
+    /// This processor cannot do what the program was told that its processor can.
+    Processor(MissingFeatures),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(out),
+            Self::Processor(missing) => missing.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
+/// What this processor can do, by the kernel's names.
+fn available() -> Vec<String> {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
+    let flags = flags.and_then(|line| line.split_once(": ")).map_or("", |(_, flags)| flags);
+    flags.split(' ').map(str::to_owned).collect()
 }
 
 /// Whether a replay shows again what the guest wrote to standard output and error.
@@ -32,9 +62,10 @@ pub enum Shown {
 
 impl Session {
     /// Opens a recording.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let recording = Recording::open(path)?;
-        let file = File::open(path).map_err(OpenError::Io)?;
+    pub fn open(path: &Path) -> Result<Self, SessionError> {
+        let recording = Recording::open(path).map_err(SessionError::Open)?;
+        check_features(recording.meta(), &available()).map_err(SessionError::Processor)?;
+        let file = File::open(path).map_err(|error| SessionError::Open(OpenError::Io(error)))?;
         Ok(Self { recording, file })
     }
 

@@ -142,7 +142,7 @@ impl Source {
 }
 
 /// The recording is damaged.
-fn unreadable(why: &str) -> ! {
+pub fn unreadable(why: &str) -> ! {
     report::send(&crate::report::Message::Refused(format!("the recording cannot be read: {why}")));
     crate::runner::sys::exit_group(2)
 }
