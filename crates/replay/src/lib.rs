@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod keep;
+mod machine;
 pub mod record;
 pub mod session;
 

@@ -1,10 +1,12 @@
 //! Replays the processes of a recording.
 
+use crate::machine::Processor;
 use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
 use engine::report::Replayed;
 use events::Plan;
+use recording::features::{MissingFeatures, check_features};
 use recording::{OpenError, Origin, Recording};
 use std::fs::File;
 use std::io;
@@ -36,6 +38,11 @@ impl Session {
     /// What is in the file.
     pub fn recording(&self) -> &Recording {
         &self.recording
+    }
+
+    /// Refuses if this processor lacks what the recorded programs may have used.
+    pub fn check_processor(&self) -> Result<(), MissingFeatures> {
+        check_features(self.recording.meta(), &Processor::here().features())
     }
 
     /// The way to a process: the one whose log begins with an image, then child after child.

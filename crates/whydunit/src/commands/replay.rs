@@ -3,7 +3,8 @@
 use super::count::{self, Report as Counts};
 use super::run::fault_or_input;
 use crate::exit::Exit;
-use anyhow::Context;
+use crate::render;
+use anyhow::anyhow;
 use engine::report::Replayed;
 use events::{Discard, Plan};
 use replay::{Session, Shown};
@@ -56,7 +57,12 @@ impl Replay {
     /// Replays.
     pub fn run(self) -> anyhow::Result<Exit> {
         let session = Session::open(&self.file)
-            .with_context(|| format!("{} cannot be replayed", self.file.display()))?;
+            .map_err(|error| anyhow!("{} {error}", self.file.display()))?;
+        session.check_processor()?;
+        if !session.recording().is_complete() {
+            let state = session.recording().completeness();
+            render::note(&format!("{} is not complete: {state}", self.file.display()));
+        }
         let numbers: Vec<u32> = match self.process {
             Some(number) => vec![number],
             None => session.recording().processes().iter().map(|start| start.process).collect(),
