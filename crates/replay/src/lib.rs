@@ -9,6 +9,7 @@
 
 pub mod extract;
 mod keep;
+mod machine;
 pub mod outputs;
 pub mod record;
 pub mod session;

@@ -1,5 +1,6 @@
 //! Replays the processes of a recording.
 
+use crate::machine::Processor;
 use crate::timeline::Timeline;
 use engine::host::replayer::Replayer;
 use engine::host::{self, ReplayJob, RunError};
@@ -41,14 +42,6 @@ impl fmt::Display for SessionError {
 
 impl std::error::Error for SessionError {}
 
-/// What this processor can do, by the kernel's names.
-fn available() -> Vec<String> {
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
-    let flags = flags.and_then(|line| line.split_once(": ")).map_or("", |(_, flags)| flags);
-    flags.split(' ').map(str::to_owned).collect()
-}
-
 /// Whether a replay shows again what the guest wrote to standard output and error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
@@ -64,7 +57,8 @@ impl Session {
     /// Opens a recording.
     pub fn open(path: &Path) -> Result<Self, SessionError> {
         let recording = Recording::open(path).map_err(SessionError::Open)?;
-        check_features(recording.meta(), &available()).map_err(SessionError::Processor)?;
+        check_features(recording.meta(), &Processor::here().features())
+            .map_err(SessionError::Processor)?;
         let file = File::open(path).map_err(|error| SessionError::Open(OpenError::Io(error)))?;
         Ok(Self { recording, file })
     }
