@@ -304,6 +304,8 @@ impl Detector {
 
     /// A function has been called.
     pub fn enter(&mut self, function: u64, back: u64, stack: u64, arguments: [u64; 6]) {
+        // Where no instructions are observed, calls are what time is counted in.
+        self.machine.time += 1;
         let names = self.functions.get(&function).cloned().unwrap_or_default();
         for name in &names {
             if self.machine.needs.functions.contains(name) {
@@ -380,6 +382,7 @@ impl Detector {
 
     /// A function has returned.
     pub fn leave(&mut self, function: u64, stack: u64, value: u64) {
+        self.machine.time += 1;
         let names = self.functions.get(&function).cloned().unwrap_or_default();
         for name in &names {
             if self.machine.needs.functions.contains(name) {
@@ -513,6 +516,9 @@ impl Detector {
 
     /// Evaluates the rules that are wanted, and keeps what holds.
     fn evaluate(&mut self, at: &At<'_>, wanted: impl Fn(&Armed) -> bool) {
+        if self.is_library_alone(at.pc) {
+            return;
+        }
         for index in 0..self.armed.len() {
             let armed = &self.armed[index];
             if !armed.enabled || !wanted(armed) {
@@ -534,6 +540,14 @@ impl Detector {
                 self.hits.add(hit);
             }
         }
+    }
+
+    /// Whether the C library works for itself: its loader, and what it tidies up when a thread ends,
+    /// which goes through freed blocks.
+    fn is_library_alone(&self, pc: u64) -> bool {
+        let library = |pc: &u64| self.lenient.iter().any(|range| range.contains(pc));
+        let callers = self.callers();
+        !callers.is_empty() && library(&pc) && callers.iter().all(library)
     }
 
     fn hit(&self, index: usize, at: &At<'_>, values: &Values) -> Hit {

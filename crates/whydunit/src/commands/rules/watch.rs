@@ -103,12 +103,12 @@ impl Watch {
 /// What the rules of a detector need to see.
 fn plan(detector: &Detector) -> Plan {
     let needs = detector.needs();
-    let everything = needs.pointers || needs.accesses;
-    let ranges = everything || needs.descriptors;
+    // Who made a system call only the calls before it tell.
+    let everything = needs.pointers || needs.accesses || needs.descriptors;
     Plan {
         blocks: everything,
         memory: everything,
-        syscalls: if ranges { Syscalls::Ranges } else { Syscalls::Answers },
+        syscalls: if everything { Syscalls::Ranges } else { Syscalls::Answers },
         names: detector.function_names(),
         ..Plan::default()
     }
