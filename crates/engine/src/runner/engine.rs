@@ -332,6 +332,17 @@ pub unsafe fn take_baton(thread: *mut Thread) {
     // SAFETY: the caller's promise.
     unsafe {
         baton::acquire(thread);
+        resume(thread);
+    }
+}
+
+/// The thread has the baton: brings its state in.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+unsafe fn resume(thread: *mut Thread) {
+    // SAFETY: the caller's promise.
+    unsafe {
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
         let engine = engine();
@@ -618,9 +629,14 @@ fn attend(thread: &mut Thread) {
         && !record::keeps_running(engine(), thread.tid)
     {
         record::stopped(engine());
-        drop_baton(thread);
-        // SAFETY: our own thread.
-        unsafe { take_baton(thread) };
+        let next = record::next(engine());
+        thread.move_out();
+        RUNNING.store(null_mut(), Ordering::Relaxed);
+        // SAFETY: our own thread, which holds the baton.
+        unsafe {
+            baton::hand_over(thread, next);
+            resume(thread);
+        }
     }
 }
 
