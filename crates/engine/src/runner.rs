@@ -11,6 +11,7 @@
 
 pub mod arena;
 pub mod baton;
+pub mod buffers;
 pub mod cache;
 pub mod cpu;
 pub mod emulate;

@@ -324,7 +324,7 @@ impl Decoder {
             DEFINE => {
                 let length = cursor.u32()? as usize;
                 let shape = Shape::read(&mut Cursor::new(cursor.take(length)?))?;
-                (shape.first_exit as usize == FIRST_EXIT as usize + exits.len()).then_some(())?;
+                skip_exits(exits, shape.first_exit)?;
                 let number = shapes.len() as u32;
                 exits.extend((0..shape.exits.len() as u16).map(|exit| (number, exit)));
                 shapes.push(shape);
@@ -337,7 +337,7 @@ impl Decoder {
             record::PARTIAL => {
                 let (first_exit, executed) = (cursor.u32()?, cursor.u32()? as u16);
                 let (number, _) = *exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?;
-                let shape = &shapes[number as usize];
+                let shape = shapes.get(number as usize)?;
                 // A last instruction that traps, and has no fields, counts as executed.
                 let before = shape.fields_before.get(executed as usize);
                 let fields = usize::from(*before.or(shape.fields_before.last())?);
@@ -349,7 +349,7 @@ impl Decoder {
             }
             _ => {
                 let (number, exit) = *exits.get(kind.checked_sub(FIRST_EXIT)? as usize)?;
-                let shape = &shapes[number as usize];
+                let shape = shapes.get(number as usize)?;
                 let exit = shape.exits[exit as usize];
                 let payload = cursor.take(exit.fields as usize * FIELD)?;
                 let (executed, taken) = (exit.executed, exit.taken);
@@ -358,6 +358,18 @@ impl Decoder {
         }
     }
 }
+
+/// Exits of superblocks that are not observed have numbers too.
+fn skip_exits(exits: &mut Vec<(u32, u16)>, first: u32) -> Option<()> {
+    let before = first.checked_sub(FIRST_EXIT)? as usize;
+    let skipped = before.checked_sub(exits.len())?;
+    (skipped <= MOST_SKIPPED).then(|| exits.resize(before, (UNOBSERVED, 0)))
+}
+
+/// Stands for the number of a shape where there is none.
+const UNOBSERVED: u32 = u32::MAX;
+/// More exits than that are never between two superblocks: the stream is broken.
+const MOST_SKIPPED: usize = 1 << 24;
 
 /// Records that are one event.
 fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {

@@ -128,8 +128,8 @@ impl FromStr for Action {
         let unknown = || BadPatch(format!("`{text}` is not an action"));
         let assignment = text.strip_prefix("set ").ok_or_else(unknown)?;
         let (target, value) = assignment.split_once('=').ok_or_else(unknown)?;
-        let value = number(value)
-            .ok_or_else(|| BadPatch(format!("`{}` is not a number", value.trim())))?;
+        let value =
+            number(value).ok_or_else(|| BadPatch(format!("`{}` is not a number", value.trim())))?;
         set(target.trim(), value)
     }
 }

@@ -43,7 +43,8 @@ pub enum Syscalls {
     /// Number, arguments and answer, where anything is written at all.
     #[default]
     Answers,
-    /// Also the ranges of memory that the kernel read and wrote.
+    /// Also the ranges of memory that the kernel read and wrote; of what it read, buffers and texts,
+    /// not structures of parameters.
     Ranges,
     /// Also the bytes that were in them.
     Bytes,
@@ -54,7 +55,7 @@ pub enum Syscalls {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Filter {
     /// The **shadow** of an address: one byte for each eight of the guest's. All of it is zero at
-    /// first, and zero lets an access pass.
+    /// first, and zero lets an access pass. Seven bits are the plan's to use, not 0x80.
     Shadow {
         /// Bits that make a read an event.
         reads: u8,

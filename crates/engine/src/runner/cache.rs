@@ -11,7 +11,8 @@ use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
-    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant, lower,
+    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant,
+    lower,
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
@@ -66,7 +67,7 @@ pub struct Fragment {
     /// The dispatcher wants to know when it is left.
     comes_back: bool,
     variant: Variant,
-    shadow_register: Option<u8>,
+    test_registers: Option<(u8, u8)>,
 }
 
 /// What the event stream has to do with a translation.
@@ -103,9 +104,9 @@ impl Fragment {
         self.observed.as_ref()
     }
 
-    /// The register that holds the base of the shadow in it.
-    pub fn shadow_register(&self) -> Option<u8> {
-        self.shadow_register
+    /// The registers that tests against the shadow use in it: its base, and scratch.
+    pub fn test_registers(&self) -> Option<(u8, u8)> {
+        self.test_registers
     }
 
     /// Guest address of an instruction of the superblock.
@@ -130,6 +131,8 @@ pub struct Cache {
     start: u64,
     shared: Shared,
     second_used: bool,
+    /// Whether inserted code must leave also dead flags alone, as a handler of faults may look.
+    pub exact_flags: bool,
     /// Times the whole cache was flushed.
     pub flushes: u64,
 }
@@ -186,6 +189,7 @@ impl Cache {
             start: from,
             shared: Shared { table_miss: 0, verify_miss: 0, preempt_indirect: 0 },
             second_used: false,
+            exact_flags: false,
             flushes: 0,
         };
         cache.write_shared();
@@ -293,9 +297,11 @@ impl Cache {
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan, variant);
+        let (shared, exact) = (self.shared, self.exact_flags);
+        let mut translation =
+            lower(superblock, self.next, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
-        let shadow_register = translation.shadow_register;
+        let test_registers = translation.test_registers;
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
@@ -303,7 +309,7 @@ impl Cache {
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
-        fragment.shadow_register = shadow_register;
+        fragment.test_registers = test_registers;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -356,7 +362,7 @@ impl Cache {
             attended: false,
             comes_back: false,
             variant,
-            shadow_register: None,
+            test_registers: None,
         });
         id
     }

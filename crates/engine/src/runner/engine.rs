@@ -98,11 +98,6 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
-/// Whether the host has sent something. Called from the signal handler.
-pub fn is_ordered() -> bool {
-    engine().ring.as_ref().is_some_and(|ring| ring.mailbox().has_mail())
-}
-
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
 pub fn runs_over(end: u64) -> bool {
     engine().ring.as_ref().is_some_and(|ring| end > ring.end())
@@ -159,6 +154,17 @@ impl Engine {
         self.mute_unless_observed(sys::gettid());
     }
 
+    /// A guest that handles faults can see flags that nothing else reads.
+    pub fn handlers_changed(&mut self) {
+        let handles = |signal: &i32| self.actions.get(*signal).is_handler();
+        let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+        let exact = faults.iter().any(handles);
+        if exact && !std::mem::replace(&mut self.cache.exact_flags, exact) {
+            self.cache.flush();
+            self.define(&record::FLUSH.to_le_bytes());
+        }
+    }
+
     fn arrange(&mut self, plan: Plan) {
         if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
             let shadow = self.shadow.get_or_insert_with(|| {
@@ -188,7 +194,7 @@ impl Engine {
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
             instructions: if single { 1 } else { self.config.superblock_limit },
-            reserved: if plan.weaves() { 2 } else { 0 } + usize::from(plan.filter.is_some()),
+            reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some())),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),

@@ -128,11 +128,7 @@ impl Ring {
         let fresh = self.begin();
         // SAFETY: both ranges are mapped buffers; a record is far shorter than a buffer.
         unsafe {
-            std::ptr::copy(
-                record as *const u8,
-                fresh as *mut u8,
-                (end - record) as usize,
-            );
+            std::ptr::copy(record as *const u8, fresh as *mut u8, (end - record) as usize);
         }
         cpu().events = fresh;
         fresh

@@ -13,7 +13,7 @@ use engine::host::{self, Ending, Job, Outcome, RunError};
 use events::count::Counter;
 use events::file::Writer;
 use events::{Consumer, Discard, Plan};
-use observe::Observe;
+use observe::{Changing, Observe};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
@@ -94,10 +94,16 @@ impl Run {
         let mut file = self.save_events.as_deref().map(save_to).transpose()?;
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
-        let outcome = self.guest.run(self.observe.plan()?, &mut |_| match file.take() {
-            Some(writer) => Box::new(writer),
-            None if measured => Box::new(Measure(Counter::default(), stats.clone())),
-            None => Box::new(Discard::default()),
+        let mut next = self.observe.next_plan()?;
+        let mut job = self.guest.job(self.observe.plan()?);
+        job.controlled = next.is_some();
+        let outcome = run_job(&job, &mut |_| {
+            let consumer: Box<dyn Consumer> = match file.take() {
+                Some(writer) => Box::new(writer),
+                None if measured => Box::new(Measure(Counter::default(), stats.clone())),
+                None => Box::new(Discard::default()),
+            };
+            Box::new(Changing { consumer, plan: next.take() })
         })?;
         if let Some(path) = &self.stats {
             let stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -139,7 +145,8 @@ impl Consumer for Measure {
 }
 
 impl Guest {
-    fn job(&self) -> Job {
+    /// What to run, observed by a plan.
+    fn job(&self, plan: Plan) -> Job {
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let mut job = Job::new(program.clone(), arguments.to_vec());
         job.children = match self.children {
@@ -147,6 +154,8 @@ impl Guest {
             ChildrenArgument::Native => Children::Native,
         };
         job.superblock_limit = self.superblock.max(1);
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
+        job.plan = plan;
         job
     }
 
@@ -156,14 +165,7 @@ impl Guest {
         plan: Plan,
         make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
     ) -> anyhow::Result<Outcome> {
-        let mut job = self.job();
-        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
-        job.plan = plan;
-        let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
-        for note in &outcome.notes {
-            render::note(note);
-        }
-        Ok(outcome)
+        run_job(&self.job(plan), make)
     }
 
     /// Tells how the run went.
@@ -187,6 +189,18 @@ impl Guest {
     }
 }
 
+/// Runs a job, and passes on what the engine wants to say.
+fn run_job(
+    job: &Job,
+    make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
+) -> anyhow::Result<Outcome> {
+    let outcome = host::run_with(job, make).map_err(fault_or_input)?;
+    for note in &outcome.notes {
+        render::note(note);
+    }
+    Ok(outcome)
+}
+
 /// Sorts what went wrong into our faults and unusable input.
 pub fn fault_or_input(error: RunError) -> anyhow::Error {
     match error {
@@ -205,6 +219,6 @@ pub struct Native {
 impl Native {
     /// Stops before the guest's first instruction, then runs it natively in this process.
     pub fn run(self) -> anyhow::Result<Exit> {
-        match host::become_native(&self.guest.job()).map_err(fault_or_input)? {}
+        match host::become_native(&self.guest.job(Plan::default())).map_err(fault_or_input)? {}
     }
 }

@@ -24,7 +24,8 @@ const MEMORY: [(u64, u64); 3] = [
 
 /// The shadow of a granule: stripes of odd lengths, some of them for reads only.
 fn bits(granule: u64) -> u8 {
-    let inside = MEMORY.iter().any(|(start, end)| (start / GRANULE..end / GRANULE).contains(&granule));
+    let inside =
+        MEMORY.iter().any(|(start, end)| (start / GRANULE..end / GRANULE).contains(&granule));
     match granule % 11 {
         0 | 1 | 5 if inside => 1,
         7 if inside => 2,

@@ -17,6 +17,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
         engine().record_syscall(number, arguments, 0);
     }
+    let before = engine().before_call(number, arguments);
     let outcome = dispatch(engine(), thread, number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
@@ -41,6 +42,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     if answer != -i64::from(libc::EINTR) {
         thread.suspended = false;
     }
+    engine().record_buffers(number, arguments, answer, before);
     engine().record_syscall(number, arguments, answer);
     if number as i64 == libc::SYS_arch_prctl {
         engine().record_thread(thread.tid);

@@ -12,8 +12,8 @@
 //! * Inserted code leaves flags alone unless they are dead (and no signal handler can see them).
 //! * The guest's own access in a sequence comes before anything the guest can see has changed.
 
-use super::emit::{Condition, Emit, Hole};
 use super::accesses::Form;
+use super::emit::{Condition, Emit, Hole};
 use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
 use super::filter::{Check, Screen};
 use super::map::{Map, Point, Spills};
@@ -36,8 +36,8 @@ const SLOT_SCRATCH: u8 = 2;
 
 /// Slot of the register that holds the base of the shadow.
 const SLOT_SHADOW: u8 = 6;
-/// Slot of rcx during a test against the shadow.
-const SLOT_CHECK: u8 = 7;
+/// Slot of the scratch register of tests against it.
+const SLOT_TEST: u8 = 7;
 
 /// Exit number of an indirect branch whose target has no translation at hand.
 pub const EXIT_INDIRECT: u32 = 1;
@@ -104,8 +104,8 @@ pub struct Translation {
     pub shape: Option<Shape>,
     /// The register that points to the record under construction.
     pub record_register: Option<u8>,
-    /// The register that holds the base of the shadow.
-    pub shadow_register: Option<u8>,
+    /// The registers of tests against the shadow: its base, and scratch.
+    pub test_registers: Option<(u8, u8)>,
 }
 
 /// Which of its translations a superblock gets.
@@ -156,13 +156,16 @@ pub fn lower(
     shared: Shared,
     plan: &Plan,
     variant: Variant,
+    exact_flags: bool,
 ) -> Translation {
     let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, plan.memory));
     let taken = observer.as_ref().map_or(Set::default(), |observer| {
         Set::default().with(observer.record).with(observer.scratch)
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
-    let screen = tested.then(|| Screen::new(superblock, taken)).filter(|screen| !screen.is_empty());
+    let screen = tested
+        .then(|| Screen::new(superblock, taken, exact_flags))
+        .filter(|screen| !screen.is_empty());
     let mut lower = Lower {
         superblock,
         emit: Emit::at(address),
@@ -185,7 +188,7 @@ pub fn lower(
     lower.out_of_line();
     lower.data();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
-    let shadow_register = lower.screen.as_ref().map(|screen| screen.base);
+    let test_registers = lower.screen.as_ref().map(|screen| (screen.base, screen.scratch));
     Translation {
         code: lower.emit.into_bytes(),
         body,
@@ -193,7 +196,7 @@ pub fn lower(
         map: lower.map,
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
-        shadow_register,
+        test_registers,
     }
 }
 
@@ -228,9 +231,6 @@ impl Lower<'_> {
     }
 
     fn spill(&mut self, register: u8, slot_number: u8) {
-        if self.spills.has(register, slot_number) {
-            return;
-        }
         self.emit.store_cell(slot(slot_number), register);
         self.spills = self.spills.with(register, slot_number);
         self.note(false);
@@ -285,10 +285,7 @@ impl Lower<'_> {
                 .with(observer.scratch, observe::SLOT_SCRATCH);
         }
         if let Some(screen) = &self.screen {
-            spills = spills.with(screen.base, SLOT_SHADOW);
-            if screen.owns_rcx {
-                spills = spills.with(RCX, SLOT_RCX);
-            }
+            spills = spills.with(screen.base, SLOT_SHADOW).with(screen.scratch, SLOT_TEST);
         }
         spills
     }
@@ -307,11 +304,9 @@ impl Lower<'_> {
             self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
         }
         if let Some(screen) = &self.screen {
-            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            let (base, scratch) = (screen.base, screen.scratch);
             self.spill(base, SLOT_SHADOW);
-            if owns_rcx {
-                self.spill(RCX, SLOT_RCX);
-            }
+            self.spill(scratch, SLOT_TEST);
             self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
         }
     }
@@ -335,21 +330,24 @@ impl Lower<'_> {
     /// Tests accesses against the shadow.
     fn test_before(&mut self) {
         let Some(screen) = &self.screen else { return };
-        let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+        let (base, scratch) = (screen.base, screen.scratch);
         let checks = screen.before(self.index);
         for check in &checks {
-            if !owns_rcx {
-                self.spill(RCX, SLOT_CHECK);
+            self.shadow_address(check, base, scratch);
+            if !check.keeps_flags {
+                self.emit.compare_sum(scratch, base, check.width);
+                let hole = self.emit.branch_hole(Condition::NOT_EQUAL);
+                let (index, fields) = (self.index, self.fields());
+                self.pending.push((hole, Pending::Suspect { index, fields }));
+                continue;
             }
-            self.shadow_address(check, base);
-            self.emit.load_sum(RCX, RCX, base, check.width);
-            self.emit.jump_if_rcx_zero(5);
-            let hole = self.emit.jump_hole();
-            let (index, fields) = (self.index, self.fields());
-            self.pending.push((hole, Pending::Suspect { index, fields }));
-            if !owns_rcx {
-                self.unspill(RCX, SLOT_CHECK);
+            self.emit.load_sum(scratch, scratch, base, check.width);
+            if check.width > 2 {
+                self.emit.select_bits(scratch, scratch, cpu::field(offset_of!(Cpu, shadow_bits)));
             }
+            self.emit.rotate_right(scratch, if check.width == 2 { 16 } else { 8 });
+            let exists = cpu::field(offset_of!(Cpu, shadow));
+            self.emit.load_byte(scratch, scratch, exists as i32);
         }
         if !checks.is_empty() {
             self.spills = self.reserved();
@@ -357,27 +355,27 @@ impl Lower<'_> {
         }
     }
 
-    /// Where the shadow of tested bytes is, less its base, to rcx.
-    fn shadow_address(&mut self, check: &Check, base: u8) {
+    /// Where the shadow of tested bytes is, less its base, to the scratch register.
+    fn shadow_address(&mut self, check: &Check, base: u8, scratch: u8) {
         match check.form {
             Form::Constant(address) if check.segment == Segment::Flat => {
-                self.emit.load_constant(RCX, address >> SHADOW_SHIFT);
+                self.emit.load_constant(scratch, address >> SHADOW_SHIFT);
                 return;
             }
-            Form::Constant(address) => self.emit.load_constant(RCX, address),
+            Form::Constant(address) => self.emit.load_constant(scratch, address),
             Form::Base(register, displacement) => {
-                self.emit.lea(RCX, register, displacement as i32);
+                self.emit.lea(scratch, register, displacement as i32);
             }
             Form::Sum(register, index, scale, displacement) => {
-                self.emit.lea_scaled(RCX, register, index, scale, displacement);
+                self.emit.lea_scaled(scratch, register, index, scale, displacement);
             }
         }
         if check.segment != Segment::Flat {
             self.emit.segment_base(base, check.segment == Segment::Gs);
-            self.emit.lea_sum(RCX, RCX, base);
+            self.emit.lea_sum(scratch, scratch, base);
             self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
         }
-        self.emit.shift_right(RCX, base);
+        self.emit.shift_right(scratch, base);
     }
 
     fn observe_after(&mut self) {
@@ -391,9 +389,8 @@ impl Lower<'_> {
         self.observer.as_ref().map_or(0, Observer::fields)
     }
 
-    /// Completes the record with the number of an exit and gives registers back; rcx stays as it
-    /// is if it holds the target of an indirect branch.
-    fn foot(&mut self, exit: u32, fields: u16, target_in_rcx: bool) {
+    /// Completes the record with the number of an exit and gives registers back.
+    fn foot(&mut self, exit: u32, fields: u16) {
         if let Some(observer) = &self.observer {
             let (record, scratch) = (observer.record, observer.scratch);
             self.emit.store_imm32(record, 0, exit);
@@ -403,11 +400,9 @@ impl Lower<'_> {
             self.unspill(scratch, observe::SLOT_SCRATCH);
         }
         if let Some(screen) = &self.screen {
-            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            let (base, scratch) = (screen.base, screen.scratch);
             self.unspill(base, SLOT_SHADOW);
-            if owns_rcx && !target_in_rcx {
-                self.unspill(RCX, SLOT_RCX);
-            }
+            self.unspill(scratch, SLOT_TEST);
         }
     }
 
@@ -558,7 +553,7 @@ impl Lower<'_> {
                     self.index = executed.saturating_sub(1);
                     self.spills = self.reserved();
                     self.note(false);
-                    self.foot(number, fields, false);
+                    self.foot(number, fields);
                     if tick && self.plan.ticks {
                         self.exit_with_tick(number, kind, executed);
                     } else if self.reserves() {
@@ -575,10 +570,7 @@ impl Lower<'_> {
                 }
                 Pending::ReturnElsewhere { index, fields } => {
                     self.index = index;
-                    self.spills = self.reserved().with(RDX, SLOT_RDX);
-                    if !self.spills.has(RCX, SLOT_RCX) {
-                        self.spills = self.spills.with(RCX, SLOT_RCX);
-                    }
+                    self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
                     self.emit.load(RCX, RSP, 0);
                     self.emit.lea(RSP, RSP, 8);
@@ -589,19 +581,13 @@ impl Lower<'_> {
         }
     }
 
-    /// The instruction has not begun; only rcx is not what it was.
+    /// The instruction has not begun; nobody needs the flags.
     fn suspect(&mut self, index: u16, fields: u16) {
         self.index = index;
         self.spills = self.reserved();
-        if !self.spills.has(RCX, SLOT_RCX) {
-            self.spills = self.spills.with(RCX, SLOT_CHECK);
-            self.note(false);
-            self.unspill(RCX, SLOT_CHECK);
-        } else {
-            self.note(false);
-        }
+        self.note(false);
         let number = self.number_exit(index, fields, false);
-        self.foot(number, fields, false);
+        self.foot(number, fields);
         let stub = self.stub(number);
         let kind = ExitKind::Suspect(self.guest().pc());
         self.exits.push(Exit { kind, patch: 0, stub, executed: index });
@@ -725,8 +711,7 @@ impl Lower<'_> {
             None => uses,
         };
         match &self.screen {
-            Some(screen) if screen.owns_rcx => uses.with(screen.base).with(RCX),
-            Some(screen) => uses.with(screen.base),
+            Some(screen) => uses.with(screen.base).with(screen.scratch),
             None => uses,
         }
     }
@@ -817,10 +802,10 @@ impl Lower<'_> {
         if self.observer.is_some() {
             let executed = self.index + 1;
             let number = self.number_exit(executed, fields, false);
-            self.foot(number, fields, true);
+            self.foot(number, fields);
             self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
         } else {
-            self.foot(0, 0, true);
+            self.foot(0, 0);
         }
         if self.plan.ticks {
             let ticks = cpu::field(offset_of!(Cpu, ticks));

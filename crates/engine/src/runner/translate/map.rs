@@ -30,11 +30,6 @@ impl Spills {
         self
     }
 
-    /// Whether a register is in just this slot.
-    pub fn has(&self, register: u8, slot: u8) -> bool {
-        self.0.contains(&Some(Spill { register, slot }))
-    }
-
     /// The register is back in place.
     #[must_use]
     pub fn without(mut self, register: u8) -> Self {

@@ -15,8 +15,7 @@ pub fn resolver() -> Resolve {
     let known: Mutex<HashMap<String, Found>> = Mutex::default();
     Resolve(Arc::new(move |map: &ModuleMap, names: &[String]| {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-        let found =
-            known.entry(map.path.clone()).or_insert_with(|| functions(&map.path, names));
+        let found = known.entry(map.path.clone()).or_insert_with(|| functions(&map.path, names));
         addresses(map, found)
     }))
 }
