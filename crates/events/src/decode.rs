@@ -30,6 +30,8 @@ pub enum Event {
         /// Whether it wrote.
         write: bool,
     },
+    /// What the last access read or wrote, little end first; as many bytes as it has.
+    Value([u64; 4]),
     /// From here on this thread runs.
     Thread(u32),
     /// A system call has returned.
@@ -430,10 +432,25 @@ fn expand(
         } else {
             for access in group {
                 expand_access(access, path.payload, bases, explicit, each)?;
+                if let Some(field) = access.value {
+                    each(Event::Value(value(path.payload, field, access.size)?));
+                }
             }
         }
     }
     Some(())
+}
+
+/// The bytes of a value.
+fn value(payload: &[u8], field: u16, size: u16) -> Option<[u64; 4]> {
+    let start = field as usize * FIELD;
+    let mut bytes = [0; 32];
+    bytes.get_mut(..size as usize)?.copy_from_slice(payload.get(start..start + size as usize)?);
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().ok()?);
+    }
+    Some(words)
 }
 
 fn explicit_event((write, address, size): ExplicitAccess) -> Event {
@@ -524,6 +541,7 @@ mod tests {
             narrow,
             size: 4,
             source: Source::Repeat { field: 0 },
+            value: None,
         };
         vec![side(false), side(true)]
     }

@@ -68,6 +68,7 @@ pub struct Fragment {
     comes_back: bool,
     variant: Variant,
     test_registers: Option<(u8, u8)>,
+    value_source: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -102,6 +103,11 @@ impl Fragment {
     /// What the event stream has to do with it.
     pub fn observed(&self) -> Option<&Observed> {
         self.observed.as_ref()
+    }
+
+    /// The register through which it loads values.
+    pub fn value_source(&self) -> Option<u8> {
+        self.value_source
     }
 
     /// The registers that tests against the shadow use in it: its base, and scratch.
@@ -301,7 +307,7 @@ impl Cache {
         let mut translation =
             lower(superblock, self.next, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
-        let test_registers = translation.test_registers;
+        let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
@@ -310,6 +316,7 @@ impl Cache {
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
         fragment.test_registers = test_registers;
+        fragment.value_source = value_source;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -363,6 +370,7 @@ impl Cache {
             comes_back: false,
             variant,
             test_registers: None,
+            value_source: None,
         });
         id
     }

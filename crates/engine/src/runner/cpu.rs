@@ -46,7 +46,7 @@ pub mod reg {
 }
 
 /// Number of places that translated code can keep guest registers in.
-pub const SLOTS: usize = 8;
+pub const SLOTS: usize = 9;
 
 /// The shared block. Offsets into it are baked into translated code.
 #[repr(C, align(64))]

@@ -194,7 +194,8 @@ impl Engine {
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
             instructions: if single { 1 } else { self.config.superblock_limit },
-            reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some())),
+            reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
+                + usize::from(plan.values),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
@@ -313,8 +314,8 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         came_by = CameBy::Elsewhere;
     }
     // What the stream says is about to happen comes before any signal.
-    let looked_after = thread.looked_after.take_if(|pc| *pc == cpu().registers.pc).is_some();
-    if looked_after {
+    let looked_after = thread.looked_after.take_if(|(pc, _)| *pc == cpu().registers.pc);
+    if looked_after.is_some() {
         cpu().attention = 0;
     } else if cpu().attention != 0 || thread.attention != 0 {
         attend(thread);
@@ -332,9 +333,9 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         engine.alone = Some(cpu().registers.pc);
     }
     let pc = cpu().registers.pc;
-    let mut variant = if looked_after { Variant::Untested } else { Variant::Usual };
-    let mut reached = looked_after;
-    if !looked_after && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+    let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
+    let mut reached = looked_after.is_some();
+    if !reached && engine.alone.is_none() && engine.stops.places().contains(&pc) {
         match engine.reach(pc) {
             Reached::Moved => return CameBy::Elsewhere,
             Reached::On(with) => variant = with,
@@ -357,13 +358,14 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     }
     engine.listed = None;
     if engine.cache.fragment(id).explicit {
-        reached |= engine.look_after(thread, looked_after);
+        reached |= engine.look_after(thread, looked_after.is_some());
     }
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
     if reached && engine.alone.is_none() && !has_executed(thread) {
-        thread.looked_after = Some(pc);
+        let again = if variant == Variant::Usual { Variant::Untested } else { variant };
+        thread.looked_after = Some((pc, again));
     }
     if let Some(pc) = engine.alone.take() {
         cpu().registers.flags |= traced;
@@ -389,7 +391,7 @@ impl Engine {
     /// Whether events say so already.
     fn look_after(&mut self, thread: &Thread, looked_after: bool) -> bool {
         let plan = &self.config.plan;
-        let (lists, tests) = (plan.memory, plan.filter.is_some());
+        let (lists, tests) = (plan.observes_accesses(), plan.filter.is_some());
         let repeats = tests && decode_one(cpu().registers.pc).is_string_instruction();
         self.listed = (lists && !repeats).then(|| record_accesses(thread));
         if repeats {
@@ -458,7 +460,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         }
         EXIT_SUSPECT => {
             screen::look(thread);
-            thread.looked_after = Some(cpu().registers.pc);
+            thread.looked_after = Some((cpu().registers.pc, Variant::Untested));
         }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
@@ -476,7 +478,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             ExitKind::Suspect(pc) => {
                 cpu().registers.pc = pc;
                 screen::look(thread);
-                thread.looked_after = Some(pc);
+                thread.looked_after = Some((pc, Variant::Untested));
             }
             ExitKind::Indirect => {}
         },

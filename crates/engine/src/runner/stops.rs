@@ -113,7 +113,7 @@ impl Engine {
         if function {
             self.entered(pc);
         }
-        apply(&actions, pc)
+        apply(&actions, pc, count)
     }
 
     /// A call that is under way may have come back here.
@@ -170,13 +170,16 @@ impl Engine {
     }
 }
 
-fn apply(actions: &[Action], pc: u64) -> Reached {
+/// Does what patches say, at an execution of their place.
+fn apply(actions: &[Action], pc: u64, execution: u64) -> Reached {
     let mut reached = Reached::On(Variant::Usual);
     for action in actions {
         match *action {
             Action::Flip if decode_one(pc).is_jcc_short_or_near() || is_loop(pc) => {
                 reached = Reached::On(Variant::Flipped);
             }
+            // Once is enough.
+            Action::Flip if execution > 1 => {}
             Action::Flip => {
                 note(&format!("the instruction at {pc:#x} is no conditional branch to flip"));
             }

@@ -230,7 +230,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
     let mut registers = guest_registers(context, &located);
     if is_test(pc, located.fragment) {
-        // An address without a shadow: the guest's own access will tell.
+        // An address without a shadow or a value: the guest's own access will tell.
         registers.flags &= !TRAP_FLAG;
         thread.left_in = Some(located.left());
         land(context, thread, registers, EXIT_SUSPECT);
@@ -252,14 +252,21 @@ fn record_register(pc: u64) -> Option<u8> {
     Some(engine::cache().fragment(fragment).observed()?.record_register)
 }
 
-/// Whether the instruction at `pc` tests an access of the guest's, and is not that access itself.
+/// Whether the instruction at `pc` tests an access of the guest's or looks at its value, and is not
+/// that access itself.
 fn is_test(pc: u64, fragment: u32) -> bool {
     let fragment = engine::cache().fragment(fragment);
-    let Some((base, scratch)) = fragment.test_registers() else { return false };
+    let (tests, values) = (fragment.test_registers(), fragment.value_source());
+    if tests.is_none() && values.is_none() {
+        return false;
+    }
     // SAFETY: translated code at least as long as the instruction that faulted.
     let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
     let test = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
-    number(test.memory_index()) == Some(base) || number(test.memory_base()) == Some(scratch)
+    let (base, index) = (number(test.memory_base()), number(test.memory_index()));
+    let is_test =
+        tests.is_some_and(|(shadow, scratch)| index == Some(shadow) || base == Some(scratch));
+    is_test || values.is_some() && base == values
 }
 
 /// A guest that has alignment checked must not notice that records are not aligned: if it was a

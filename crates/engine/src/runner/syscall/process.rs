@@ -253,6 +253,10 @@ fn restart_events(thread: i32, parent: Option<i32>) {
     let engine = engine::engine();
     engine.ring = Ring::new(parent).ok();
     engine.cache.flush();
+    if let Some(ring) = &engine.ring {
+        ring.running(thread);
+    }
+    engine.mute_unless_observed(thread);
     engine.record_thread(thread);
 }
 
@@ -301,7 +305,8 @@ pub fn execve(
         }
         Err(why) => return Outcome::error(error_number(&why)),
     }
-    let config = Config { program: path, ..engine.config.clone() };
+    let plan = engine.config.plan.for_another_program();
+    let config = Config { program: path, plan, ..engine.config.clone() };
     let Some(descriptor) = write_config(&config) else { return Outcome::error(libc::ENOMEM) };
     environment.push(format!("{VARIABLE}={descriptor}").into_bytes());
     let arguments = if arguments.is_empty() { vec![Vec::new()] } else { arguments };

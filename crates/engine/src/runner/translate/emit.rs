@@ -249,6 +249,17 @@ impl Emit {
         self.raw(&[0x7c, (index & 7) << 3 | base & 7, 0, 0]);
     }
 
+    /// Loads 1, 2, 4 or 8 bytes at `[base + displacement]`, extended with zeros.
+    pub fn load_bytes(&mut self, to: u8, base: u8, displacement: i32, bytes: u8) {
+        self.bytes.push(Self::rex(bytes == 8, to, base));
+        match bytes {
+            1 => self.raw(&[0x0f, 0xb6]),
+            2 => self.raw(&[0x0f, 0xb7]),
+            _ => self.bytes.push(0x8b),
+        }
+        self.memory(to, base, displacement);
+    }
+
     /// Loads 1, 2, 4 or 8 bytes at `[base + index]`, extended with zeros; `index` is not rsp.
     pub fn load_sum(&mut self, to: u8, base: u8, index: u8, bytes: u8) {
         debug_assert_ne!(index, RSP);
@@ -439,6 +450,10 @@ mod tests {
             (disassemble(|e| e.compare_sum(13, 1, 2)), "cmp word ptr [r13+rcx], 0"),
             (disassemble(|e| e.compare_sum(8, 9, 4)), "cmp dword ptr [r8+r9], 0"),
             (disassemble(|e| e.compare_sum(5, 3, 8)), "cmp qword ptr [rbp+rbx], 0"),
+            (disassemble(|e| e.load_bytes(9, 5, 0, 1)), "movzx r9d, byte ptr [rbp]"),
+            (disassemble(|e| e.load_bytes(1, 12, 8, 2)), "movzx ecx, word ptr [r12+8]"),
+            (disassemble(|e| e.load_bytes(8, 0, 16, 4)), "mov r8d, [rax+10h]"),
+            (disassemble(|e| e.load_bytes(8, 9, 24, 8)), "mov r8, [r9+18h]"),
             (disassemble(|e| e.load_sum(1, 1, 9, 1)), "movzx ecx, byte ptr [rcx+r9]"),
             (disassemble(|e| e.load_sum(1, 1, 13, 2)), "movzx ecx, word ptr [rcx+r13]"),
             (disassemble(|e| e.load_sum(1, 1, 5, 4)), "mov ecx, [rcx+rbp]"),

@@ -106,6 +106,8 @@ pub struct Translation {
     pub record_register: Option<u8>,
     /// The registers of tests against the shadow: its base, and scratch.
     pub test_registers: Option<(u8, u8)>,
+    /// The register through which values are loaded.
+    pub value_source: Option<u8>,
 }
 
 /// Which of its translations a superblock gets.
@@ -158,9 +160,12 @@ pub fn lower(
     variant: Variant,
     exact_flags: bool,
 ) -> Translation {
-    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, plan.memory));
+    let values = plan.values && variant != Variant::Untested;
+    let accesses = plan.observes_accesses();
+    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, accesses, values));
     let taken = observer.as_ref().map_or(Set::default(), |observer| {
-        Set::default().with(observer.record).with(observer.scratch)
+        let taken = Set::default().with(observer.record).with(observer.scratch);
+        observer.value.map_or(taken, |value| taken.with(value))
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
     let screen = tested
@@ -188,6 +193,7 @@ pub fn lower(
     lower.out_of_line();
     lower.data();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
+    let value_source = lower.observer.as_ref().and_then(|it| it.value.map(|_| it.scratch));
     let test_registers = lower.screen.as_ref().map(|screen| (screen.base, screen.scratch));
     Translation {
         code: lower.emit.into_bytes(),
@@ -197,6 +203,7 @@ pub fn lower(
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
         test_registers,
+        value_source,
     }
 }
 
@@ -283,6 +290,9 @@ impl Lower<'_> {
             spills = spills
                 .with(observer.record, observe::SLOT_RECORD)
                 .with(observer.scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = observer.value {
+                spills = spills.with(value, observe::SLOT_VALUE);
+            }
         }
         if let Some(screen) = &self.screen {
             spills = spills.with(screen.base, SLOT_SHADOW).with(screen.scratch, SLOT_TEST);
@@ -298,9 +308,12 @@ impl Lower<'_> {
     /// Puts registers aside for observation.
     fn head(&mut self) {
         if let Some(observer) = &self.observer {
-            let (record, scratch) = (observer.record, observer.scratch);
+            let (record, scratch, value) = (observer.record, observer.scratch, observer.value);
             self.spill(record, observe::SLOT_RECORD);
             self.spill(scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = value {
+                self.spill(value, observe::SLOT_VALUE);
+            }
             self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
         }
         if let Some(screen) = &self.screen {
@@ -392,12 +405,15 @@ impl Lower<'_> {
     /// Completes the record with the number of an exit and gives registers back.
     fn foot(&mut self, exit: u32, fields: u16) {
         if let Some(observer) = &self.observer {
-            let (record, scratch) = (observer.record, observer.scratch);
+            let (record, scratch, value) = (observer.record, observer.scratch, observer.value);
             self.emit.store_imm32(record, 0, exit);
             self.emit.lea(record, record, Observer::record_bytes(fields));
             self.emit.store_cell(cpu::field(offset_of!(Cpu, events)), record);
             self.unspill(record, observe::SLOT_RECORD);
             self.unspill(scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = value {
+                self.unspill(value, observe::SLOT_VALUE);
+            }
         }
         if let Some(screen) = &self.screen {
             let (base, scratch) = (screen.base, screen.scratch);
@@ -707,7 +723,10 @@ impl Lower<'_> {
     /// Registers that are not free for a moment: the guest's and the observer's.
     fn taken_registers(&self, uses: Set) -> Set {
         let uses = match &self.observer {
-            Some(observer) => uses.with(observer.record).with(observer.scratch),
+            Some(observer) => {
+                let uses = uses.with(observer.record).with(observer.scratch);
+                observer.value.map_or(uses, |value| uses.with(value))
+            }
             None => uses,
         };
         match &self.screen {

@@ -15,7 +15,7 @@ pub struct Spill {
 }
 
 /// Most registers that are spilled at once.
-pub const MAX_SPILLS: usize = 6;
+pub const MAX_SPILLS: usize = 7;
 
 /// Which registers are spilled at some point.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]

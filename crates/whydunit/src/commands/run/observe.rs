@@ -41,6 +41,8 @@ enum What {
     Blocks,
     /// The address of every memory access
     Memory,
+    /// The address and the value of every memory access
+    Values,
     /// Every memory access is tested against a shadow that lets all of them pass
     Shadow,
 }
@@ -54,6 +56,7 @@ impl Observe {
             What::Ticks => plan.ticks = true,
             What::Blocks => plan.blocks = true,
             What::Memory => (plan.blocks, plan.memory) = (true, true),
+            What::Values => (plan.blocks, plan.memory, plan.values) = (true, true, true),
             What::Shadow => {
                 let everything = Filter::Shadow { reads: 0xff, writes: 0xff, paint: Vec::new() };
                 plan.filter.get_or_insert(everything);
