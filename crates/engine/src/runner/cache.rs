@@ -66,7 +66,8 @@ pub struct Fragment {
     /// The dispatcher wants to know when it is left.
     comes_back: bool,
     variant: Variant,
-    shadow_register: Option<u8>,
+    test_registers: Option<(u8, u8)>,
+    value_source: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -103,9 +104,14 @@ impl Fragment {
         self.observed.as_ref()
     }
 
-    /// The register that holds the base of the shadow in it.
-    pub fn shadow_register(&self) -> Option<u8> {
-        self.shadow_register
+    /// The register through which it loads values.
+    pub fn value_source(&self) -> Option<u8> {
+        self.value_source
+    }
+
+    /// The registers that tests against the shadow use in it: its base, and scratch.
+    pub fn test_registers(&self) -> Option<(u8, u8)> {
+        self.test_registers
     }
 }
 
@@ -125,6 +131,8 @@ pub struct Cache {
     start: u64,
     shared: Shared,
     second_used: bool,
+    /// Whether inserted code must leave also dead flags alone, as a handler of faults may look.
+    pub exact_flags: bool,
     /// Times the whole cache was flushed.
     pub flushes: u64,
 }
@@ -181,6 +189,7 @@ impl Cache {
             start: from,
             shared: Shared { table_miss: 0, verify_miss: 0, preempt_indirect: 0 },
             second_used: false,
+            exact_flags: false,
             flushes: 0,
         };
         cache.write_shared();
@@ -313,9 +322,11 @@ impl Cache {
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan, variant);
+        let (shared, exact) = (self.shared, self.exact_flags);
+        let mut translation =
+            lower(superblock, self.next, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
-        let shadow_register = translation.shadow_register;
+        let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
@@ -323,7 +334,8 @@ impl Cache {
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
-        fragment.shadow_register = shadow_register;
+        fragment.test_registers = test_registers;
+        fragment.value_source = value_source;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -364,7 +376,8 @@ impl Cache {
             attended: false,
             comes_back: false,
             variant,
-            shadow_register: None,
+            test_registers: None,
+            value_source: None,
         });
         id
     }

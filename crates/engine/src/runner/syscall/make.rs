@@ -23,6 +23,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     let noted = record::before_call(engine(), number, arguments);
     enter(next);
     engine().unguard_buffers(number, arguments);
+    let before = engine().before_call(number, arguments);
     let outcome = if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
         engine().record_syscall(number, arguments, 0);
         record::leaves(engine(), noted, number);
@@ -57,6 +58,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     if let Some(noted) = noted {
         record::called(engine(), noted, number, arguments, answer);
     }
+    engine().record_buffers(number, arguments, answer, before);
     answered(thread, number, arguments, answer);
     if record::takes_yield(engine()) {
         thread.preempt = true;

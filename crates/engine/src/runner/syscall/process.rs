@@ -330,6 +330,10 @@ fn restart_events(thread: i32, parent: Option<i32>) {
     };
     engine.ring = Ring::new(engine.config.rings, parent).or_else(lost).ok();
     engine.cache.flush();
+    if let Some(ring) = &engine.ring {
+        ring.running(thread);
+    }
+    engine.mute_unless_observed(thread);
     engine.record_thread(thread);
 }
 
@@ -378,7 +382,8 @@ pub fn execve(
         }
         Err(why) => return Outcome::error(error_number(&why)),
     }
-    let mut config = Config { program: path, ..engine.config.clone() };
+    let plan = engine.config.plan.for_another_program();
+    let mut config = Config { program: path, plan, ..engine.config.clone() };
     if let Some(recording) = &mut config.recording {
         recording.executed = true;
     }
