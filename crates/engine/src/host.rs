@@ -2,14 +2,15 @@
 //! started this process ([`supervise`]), and tells how the guest ended.
 
 mod listen;
+pub mod replayer;
 mod supervise;
 
-use crate::config::{Children, Config, Recording, Replaying, Schedule, VARIABLE};
+use crate::config::{Children, Config, Point, Recording, Replaying, Schedule, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
-use crate::report::{CrashReport, ModuleMap, Replayed};
+use crate::report::{CrashReport, Divergence, ModuleMap, Replayed};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
 use listen::{Events, Finder, Heard, Listener};
@@ -52,6 +53,10 @@ pub struct Record {
     pub schedule: Schedule,
     /// Whether threads are stopped inside blocks too.
     pub cut: bool,
+    /// Where the region begins, if not all of the run is wanted.
+    pub from: Option<Point>,
+    /// Where it ends.
+    pub to: Option<Point>,
 }
 
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
@@ -113,6 +118,8 @@ pub enum RunError {
     System(&'static str, io::Error),
     /// A recording cannot be read.
     Unreadable(String),
+    /// A replay went another way than the recording.
+    Diverged(Box<Divergence>),
     /// A fault of our own: what, and where the guest was.
     Fault {
         /// What happened.
@@ -137,6 +144,11 @@ impl std::fmt::Display for RunError {
             ),
             Self::System(what, error) => write!(out, "cannot {what}: {error}"),
             Self::Unreadable(why) => write!(out, "{why}"),
+            Self::Diverged(divergence) => write!(
+                out,
+                "the replay went another way than the recording, in thread {} at tick {}, {:#x}: {}",
+                divergence.thread, divergence.time, divergence.pc, divergence.what
+            ),
             Self::Fault { what, pc } => write!(
                 out,
                 "a fault of our own, not of the program: {what} (guest at {pc:#x}); \
@@ -180,6 +192,8 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         shared: table.as_raw_fd(),
         outputs: [1, 2].map(own_output),
         executed: false,
+        from: how.from,
+        to: how.to,
     });
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
@@ -257,7 +271,7 @@ fn own_output(descriptor: i32) -> Option<(u64, u64)> {
 }
 
 /// Looks a program up as a shell does.
-fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
+pub fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
     if name.is_empty() || name.as_bytes().contains(&b'/') {
         return Ok(PathBuf::from(name));
     }
@@ -459,6 +473,7 @@ pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError>
             file: file.as_raw_fd(),
             processes: job.processes.clone(),
             outputs: job.outputs,
+            control: None,
         }),
         executable: -1,
         channel: channel.as_raw_fd(),

@@ -10,6 +10,7 @@
 //! This crate knows nothing of analyses or symbols.
 
 pub mod config;
+pub mod control;
 pub mod effects;
 pub mod host;
 pub mod image;

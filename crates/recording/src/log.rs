@@ -51,7 +51,12 @@ pub enum Entry {
     /// A system call has returned. The payload is what the kernel wrote.
     Call(Call),
     /// What the mapping shows that the call before has made.
-    Mapped(FileView),
+    Mapped {
+        /// The file.
+        path: String,
+        /// Its contents.
+        view: FileView,
+    },
     /// The running thread was stopped, for others to run.
     Stop(Position),
     /// A signal came to the running thread, which has a handler for it.

@@ -146,7 +146,8 @@ fn a_full_disk_is_told_and_where() {
 
 #[test]
 fn without_proc_it_says_what_is_missing() {
-    let hello = build_file(&root().join("tests/programs/hello.c"), "hello-static", &["-static"]);
+    let hello =
+        build_file(&root().join("tests/programs/hello.c"), "hello-static", &["-static", "-lm"]);
     let bare = tempfile::tempdir().expect("a folder");
     for (from, name) in [(env!("CARGO_BIN_EXE_whydunit").into(), "whydunit"), (hello, "hello")] {
         std::fs::copy(from, bare.path().join(name)).expect("a copy");

@@ -8,6 +8,7 @@ use super::events::Ring;
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
 use super::screen::{self, Shadow};
@@ -54,14 +55,18 @@ pub struct Engine {
     pub guarded: BTreeMap<u64, u64>,
     /// An instruction to run by itself, without guarding the page it is on.
     pub alone: Option<u64>,
-    /// Where the next piece of code must end, which is run once.
-    pub stop_before: Option<u64>,
+    /// Where the next piece of code must end, which is then run once.
+    pub stop_before: Vec<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
     /// Threads that have not ended.
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// The guest's first thread.
+    pub first: *mut Thread,
+    /// What of the run is recorded.
+    pub region: Region,
     /// Writes a recording, if one is made.
     pub recorder: Option<Box<Recorder>>,
     /// Reads one, if it is replayed.
@@ -150,10 +155,12 @@ impl Engine {
             arguments,
             guarded: BTreeMap::new(),
             alone: None,
-            stop_before: None,
+            stop_before: Vec::new(),
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            first: null_mut(),
+            region: Region::default(),
             recorder: None,
             replayer: None,
             ring,
@@ -202,7 +209,7 @@ impl Engine {
     fn translation(&mut self, pc: u64, variant: Variant) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone
-            && self.stop_before.is_none()
+            && self.stop_before.is_empty()
             && let Some(id) = self.cache.find(pc, variant)
         {
             return Ok(id);
@@ -217,7 +224,7 @@ impl Engine {
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
             code: &plan.code,
-            stop: self.stop_before,
+            once: &self.stop_before,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
@@ -262,6 +269,7 @@ impl Engine {
 pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
     install(fresh);
     let thread = Box::into_raw(thread);
+    engine().first = thread;
     let mut mask = Mask::default();
     // SAFETY: the kernel writes one mask; the thread was just made.
     unsafe {
@@ -271,22 +279,11 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
-    begin_recording(thread);
+    // SAFETY: just made, and not running yet.
+    record::region::start(engine(), unsafe { &mut *thread });
     files::keep_spare();
     engine().announce(0..layout::USER_END);
     run(thread as u64)
-}
-
-/// Starts the log, if one is kept.
-fn begin_recording(thread: *mut Thread) {
-    let engine = engine();
-    let Some(how) = &engine.config.recording else { return };
-    let mut recorder = Recorder::start(how);
-    clock::arm(recorder.scheduler.slice(0));
-    baton::be_calm();
-    engine.recorder = Some(recorder);
-    // SAFETY: just made, and not running yet.
-    record::image::write(engine, unsafe { &*thread });
 }
 
 /// The life of a kernel thread that carries a guest thread.
@@ -302,7 +299,17 @@ pub extern "C" fn run(thread: u64) -> ! {
     let mut came_by = CameBy::Elsewhere;
     loop {
         // SAFETY: only this kernel thread frees it, at its end.
-        came_by = step(unsafe { &mut *thread }, came_by);
+        let thread = unsafe { &mut *thread };
+        record::region::look(thread);
+        let (alone, stops) = record::cut(engine());
+        if alone {
+            engine().alone = Some(cpu().registers.pc);
+        }
+        if stops {
+            thread.preempt = true;
+            thread.attention = 1;
+        }
+        came_by = step(thread, came_by);
     }
 }
 
@@ -325,6 +332,17 @@ pub unsafe fn take_baton(thread: *mut Thread) {
     // SAFETY: the caller's promise.
     unsafe {
         baton::acquire(thread);
+        resume(thread);
+    }
+}
+
+/// The thread has the baton: brings its state in.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+unsafe fn resume(thread: *mut Thread) {
+    // SAFETY: the caller's promise.
+    unsafe {
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
         let engine = engine();
@@ -386,7 +404,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
-            engine.stop_before = None;
+            engine.stop_before.clear();
             cpu().registers.flags |= RESUME_FLAG | traced;
             fault(thread, *info);
             return CameBy::Elsewhere;
@@ -419,7 +437,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         }
         return CameBy::Elsewhere;
     }
-    if engine.stop_before.take().is_some() {
+    if !std::mem::take(&mut engine.stop_before).is_empty() {
         left_cache(thread);
         engine.cache.drop_range(pc, pc + 1);
         return CameBy::Elsewhere;
@@ -587,15 +605,15 @@ fn refuse(pc: u64) -> ! {
 
 /// The running thread has had its ticks.
 fn slice_ended(thread: &mut Thread) {
-    match &mut engine().recorder {
-        Some(recorder) => {
-            let now = clock::now();
-            recorder.scheduler.slice_ended(thread.tid, now);
-            clock::arm(recorder.scheduler.slice(now));
+    let left = record::region::left(engine());
+    let stops = match &mut engine().recorder {
+        Some(recorder) => record::slice_ended(recorder, thread.tid, left),
+        None => {
+            clock::arm(SLICE_TICKS);
+            true
         }
-        None => clock::arm(SLICE_TICKS),
-    }
-    thread.preempt = true;
+    };
+    thread.preempt |= stops;
     thread.attention = 1;
 }
 
@@ -611,9 +629,14 @@ fn attend(thread: &mut Thread) {
         && !record::keeps_running(engine(), thread.tid)
     {
         record::stopped(engine());
-        drop_baton(thread);
-        // SAFETY: our own thread.
-        unsafe { take_baton(thread) };
+        let next = record::next(engine());
+        thread.move_out();
+        RUNNING.store(null_mut(), Ordering::Relaxed);
+        // SAFETY: our own thread, which holds the baton.
+        unsafe {
+            baton::hand_over(thread, next);
+            resume(thread);
+        }
     }
 }
 

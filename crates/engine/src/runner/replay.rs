@@ -9,11 +9,14 @@
 //!
 //! * [`begin`] builds the process as the log says it was; [`memory`] arranges its address space;
 //! * [`calls`] gives system calls their recorded answers;
-//! * [`contexts`] are the threads; [`source`] reads the log.
+//! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside,
+//!   and [`extract`] cuts a region out.
 
 mod begin;
 mod calls;
 mod contexts;
+mod control;
+mod extract;
 mod memory;
 mod source;
 
@@ -25,8 +28,10 @@ use super::engine::{self, CameBy, engine};
 use super::record;
 use super::signal::{SignalInfo, deliver};
 use super::{clock, report, sys};
+use crate::control::Instant;
 use crate::report::{Divergence, Message, Replayed};
 use contexts::Contexts;
+use control::Control;
 use memory::Files;
 use recording::Recording;
 use recording::log::{Call, Ending, Entry, Position, SignalData};
@@ -42,6 +47,7 @@ pub struct Replayer {
     path: Vec<u32>,
     checks: u64,
     outputs: Option<[i32; 2]>,
+    control: Option<Control>,
 }
 
 impl Replayer {
@@ -76,62 +82,81 @@ fn run() -> ! {
 fn steer() -> bool {
     let mut acted = false;
     loop {
-        let parked = replayer().contexts.is_parked();
-        match replayer().source.peek() {
-            None => finish(None),
-            Some(Entry::Switch { thread, .. }) if parked => {
-                let thread = *thread;
-                replayer().source.take();
-                replayer().contexts.switch(thread);
-            }
-            Some(Entry::Call(_)) if parked => calls::complete_parked(),
-            Some(Entry::Exec) if parked => calls::executes(),
-            _ if parked => diverge("the running thread waits, but the recording goes on with it"),
-            Some(Entry::Stop(at) | Entry::Signal { at, .. }) => {
-                let at = *at;
-                if !arrive(at) {
-                    return acted;
+        if control::is_at_goal() {
+            control::stand(None, None);
+            acted = true;
+            continue;
+        }
+        match next(replayer().contexts.is_parked()) {
+            Next::Done => acted = true,
+            Next::Run(until) => {
+                if control::meets_place() {
+                    control::stand(None, None);
+                    acted = true;
+                    continue;
                 }
-                reached(at);
-            }
-            Some(Entry::Switch { time, .. } | Entry::Call(Call { time, .. })) => {
-                run_until(*time);
-                return acted;
-            }
-            Some(_) => {
-                clock::arm(NEVER);
+                set_course(until);
                 return acted;
             }
         }
-        acted = true;
     }
 }
 
-/// Lets the running thread come to its next system call, which happened before the next tick.
-fn run_until(time: u64) {
+/// What comes next in a replay.
+enum Next {
+    /// Something of the log has been done.
+    Done,
+    /// The running thread goes on, at most until then.
+    Run(Instant),
+}
+
+fn next(parked: bool) -> Next {
+    let until = |time: u64| Next::Run(Instant { time, pc: None });
+    match replayer().source.peek() {
+        None => finish(None),
+        Some(Entry::Switch { thread, .. }) if parked => {
+            let thread = *thread;
+            replayer().source.take();
+            replayer().contexts.switch(thread);
+        }
+        Some(Entry::Call(_)) if parked => calls::complete_parked(),
+        Some(Entry::Exec) if parked => calls::executes(),
+        _ if parked => diverge("the running thread waits, but the recording goes on with it"),
+        Some(Entry::Stop(at) | Entry::Signal { at, .. }) => {
+            let at = *at;
+            let (now, pc) = (clock::now(), cpu().registers.pc);
+            if now > at.time {
+                let (place, time) = (at.pc, at.time);
+                diverge(&format!("went past {place:#x} at tick {time}, where it was interrupted"));
+            }
+            if (now, pc) != (at.time, at.pc) {
+                return Next::Run(Instant { time: at.time, pc: Some(at.pc) });
+            }
+            reached(at);
+        }
+        Some(Entry::Switch { time, .. } | Entry::Call(Call { time, .. })) => {
+            if clock::now() > *time {
+                diverge("went on, past the time of its next system call");
+            }
+            return until(*time + 1);
+        }
+        Some(_) => return until(clock::now() + NEVER),
+    }
+    Next::Done
+}
+
+/// Lets the running thread go to `until` or to the goal, whichever comes first.
+fn set_course(until: Instant) {
     let now = clock::now();
-    if now > time {
-        diverge("went on, past the time of its next system call");
+    let targets = [Some(until), control::goal()];
+    let nearest = targets.iter().flatten().map(|target| target.time).min().unwrap_or(now);
+    if nearest > now {
+        clock::arm(nearest - now);
+        return;
     }
-    clock::arm(time - now + 1);
-}
-
-/// Sets the running thread's course to a position. Whether it is there.
-fn arrive(at: Position) -> bool {
-    let (now, pc) = (clock::now(), cpu().registers.pc);
-    if now > at.time {
-        diverge(&format!("went past {:#x} at tick {}, where it was interrupted", at.pc, at.time));
-    }
-    if now < at.time {
-        clock::arm(at.time - now);
-        return false;
-    }
-    if pc != at.pc {
-        clock::arm(1);
-        engine().stop_before = Some(at.pc);
-        return false;
-    }
-    true
+    clock::arm(1);
+    let here = targets.iter().flatten().filter(|target| target.time == now);
+    engine().stop_before = here.filter_map(|target| target.pc).collect();
 }
 
 /// The running thread is where something happened to it.
@@ -149,6 +174,7 @@ fn reached(at: Position) {
         _ => match replayer().source.peek() {
             Some(Entry::Switch { .. }) => replayer().contexts.park(),
             Some(Entry::End(ending)) => finish(Some(*ending)),
+            None => finish(None),
             _ => diverge("a thread stopped, and nobody ran instead"),
         },
     }
@@ -206,6 +232,9 @@ fn diverge(what: &str) -> ! {
 }
 
 fn end(ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
+    while replayer().control.is_some() {
+        control::stand(Some(ending), divergence.clone());
+    }
     let engine = engine();
     engine.finish_events();
     report::send(&Message::Replayed(Replayed {

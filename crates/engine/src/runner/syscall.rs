@@ -50,6 +50,9 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
     if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
         return outcome;
     }
+    if let Some(outcome) = record::decide(engine, number, a) {
+        return outcome;
+    }
     let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
     match number as i64 {
         libc::SYS_mmap => memory::mmap(engine, a),

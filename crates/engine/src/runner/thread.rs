@@ -85,6 +85,8 @@ pub struct Thread {
     pub kicks: AtomicU32,
     /// In a system call with a mask of its own: a signal that comes is not blocked.
     pub suspended: bool,
+    /// The system call that it is in without the baton: number and arguments.
+    pub in_call: Option<(u64, [u64; 6])>,
     /// Belongs to a child process that shares the guest's memory.
     pub foreign: bool,
     /// Signal dispositions of that child, where it does not share them too.
@@ -118,6 +120,7 @@ impl Thread {
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,
+            in_call: None,
             foreign: false,
             own_actions: None,
             filters: Vec::new(),

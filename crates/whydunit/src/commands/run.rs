@@ -1,6 +1,6 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
-pub(super) mod functions;
+mod functions;
 mod observe;
 
 use super::rules::{Chosen, RuleArguments, Watch};
@@ -222,6 +222,11 @@ impl Guest {
         let mut name = program.file_name().unwrap_or("program".as_ref()).to_owned();
         name.push(".whydunit");
         PathBuf::from(name)
+    }
+
+    /// The program as it was named, and all of the command.
+    pub fn command(&self) -> &[OsString] {
+        &self.command
     }
 
     /// Runs the program, and passes on what the engine wants to say.

@@ -118,7 +118,9 @@ pub fn mapped(recorder: &mut Recorder, arguments: [u64; 6]) {
         return;
     }
     if let Some(view) = view(recorder, descriptor as i32, offset, length) {
-        recorder.put(&Entry::Mapped(view), 0);
+        let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32));
+        let path = link.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
+        recorder.put(&Entry::Mapped { path, view }, 0);
     }
 }
 

@@ -1,8 +1,9 @@
 //! Builds a process as the beginning of its log says it was.
 
 use super::contexts::{Contexts, InCall};
+use super::control::{self, Control};
 use super::memory::{self, Files};
-use super::source::Source;
+use super::source::{Source, unreadable};
 use super::{Replayer, diverge, run};
 use crate::config::Config;
 use crate::runner::cpu::Registers;
@@ -40,6 +41,7 @@ pub fn start(config: Config, block: Block) -> ! {
         recording,
         checks: 0,
         outputs: how.outputs,
+        control: how.control.map(Control::new),
     };
     let arguments = Arguments {
         arguments: Vec::new(),
@@ -50,18 +52,29 @@ pub fn start(config: Config, block: Block) -> ! {
     let mut fresh = Engine::new(config, Memory::default(), PathBuf::new(), arguments);
     fresh.replayer = Some(Box::new(replayer));
     engine::install(fresh);
+    ignore_children();
     signal::be_deaf();
     let running = build(block);
     engine().actions.take_over();
     block.use_for_signals();
     super::replayer().contexts.switch(running);
+    if super::replayer().control.is_some() {
+        control::stand(None, None);
+    }
     run()
+}
+
+/// Copies of this process that end need nobody to wait for them.
+fn ignore_children() {
+    let action = Action { handler: signal::IGNORE, ..Action::default() };
+    // SAFETY: the kernel only reads the action.
+    unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGCHLD, &raw const action, 0, 8) };
 }
 
 /// Makes memory and threads from the image; the number of the thread that runs.
 fn build(block: Block) -> i32 {
     let Some(Entry::Image(image)) = super::replayer().source.take() else {
-        diverge("the log does not begin with an image")
+        unreadable("it was cut before the program began")
     };
     clear_stack();
     let replayer = super::replayer();
@@ -72,6 +85,7 @@ fn build(block: Block) -> i32 {
             file: data.path.as_deref().map(Into::into),
             offset: data.offset,
             identity: data.view.filter(|_| data.shared).map(|view| (0, view.identity)),
+            view: data.view,
         };
         memory::map(data.start..data.end, mapping, data.view.as_ref(), &mut replayer.files);
     }

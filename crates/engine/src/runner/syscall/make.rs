@@ -2,6 +2,7 @@
 //! the answer.
 
 use super::{Outcome, after, dispatch};
+use crate::runner::baton;
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
 use crate::runner::record;
@@ -30,6 +31,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     } else {
         dispatch(engine(), thread, number, arguments)
     };
+    let asked = (number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
         Outcome::Resumed => {
@@ -39,17 +41,27 @@ pub fn system_call(thread: &mut Thread, next: u64) {
             return;
         }
         Outcome::Kernel { number, arguments, blocks } => {
+            thread.in_call = Some(asked);
+            let before = baton::come();
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
             }
+            if number as i64 == libc::SYS_futex && record::wakes(arguments) {
+                record::await_others(engine(), before, answer);
+            }
             answer
         }
     };
+    thread.in_call = None;
     if let Some(noted) = noted {
         record::called(engine(), noted, number, arguments, answer);
     }
     answered(thread, number, arguments, answer);
+    if record::takes_yield(engine()) {
+        thread.preempt = true;
+        thread.attention = 1;
+    }
 }
 
 /// What the instruction itself changes.

@@ -124,8 +124,8 @@ pub struct Limits<'a> {
     pub reserved: usize,
     /// Whether memory accesses are wanted.
     pub accesses: bool,
-    /// An instruction that must not be part of it, unless it is the first.
-    pub stop: Option<u64>,
+    /// Instructions that must not be part of it, unless one is the first.
+    pub once: &'a [u64],
     /// Whether repeated string instructions stand by themselves, for the dispatcher to look after.
     pub repeats_alone: bool,
     /// Places where the dispatcher must be: a superblock may start there, but not go past.
@@ -138,7 +138,7 @@ impl<'a> Limits<'a> {
     /// So many instructions, and nothing observed.
     pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
         let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
-        Self { instructions, reserved, accesses, stop: None, repeats_alone, stops, code }
+        Self { instructions, reserved, accesses, once: &[], repeats_alone, stops, code }
     }
 
     /// Whether code at `pc` is observed.
@@ -220,7 +220,7 @@ impl<S: CodeSource> Builder<'_, S> {
 
     /// Whether the superblock that starts at `start` must not go on to `pc`.
     fn must_end_at(&self, start: u64, pc: u64) -> bool {
-        self.limits.stop == Some(pc)
+        self.limits.once.contains(&pc)
             || self.limits.stops.contains(&pc)
             || self.limits.inside(pc) != self.limits.inside(start)
     }
