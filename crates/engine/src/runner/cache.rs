@@ -15,7 +15,7 @@ use super::translate::lower::{
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
-use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI};
+use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
 use events::Plan;
 use events::shape::Shape;
 use std::collections::HashMap;
@@ -56,6 +56,7 @@ pub struct Fragment {
     body: u64,
     map: Map,
     incoming: Vec<u32>,
+    pads: Box<[u64]>,
     alive: bool,
     observed: Option<Observed>,
     /// Its one instruction's accesses must be worked out before it is entered.
@@ -153,12 +154,12 @@ impl Cache {
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
+            sys::map_fixed(layout::INDIRECT_TABLE, 2 * table, protection, flags, -1, 0)?;
             sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
             // Large programs jump all over the cache: page tables are what they wait for.
             let huge = libc::MADV_HUGEPAGE;
             sys::syscall!(libc::SYS_madvise, from, to - from, huge);
-            sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, table, huge);
+            sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, 2 * table, huge);
         }
         let mut cache = Self {
             fragments: Vec::new(),
@@ -167,7 +168,7 @@ impl Cache {
             by_page: AddressMap::default(),
             next: from,
             start: from,
-            shared: Shared { table_miss: 0, verify_miss: 0, preempt_indirect: 0 },
+            shared: Shared { table_miss: 0, verify_miss: 0, return_miss: 0, return_elsewhere: 0 },
             second_used: false,
             flushes: 0,
         };
@@ -187,35 +188,35 @@ impl Cache {
             let _ = emit.jump(cpu::landmarks().exit_cache);
         };
         let table_miss = emit.here();
-        emit.store_cell(target, RCX);
+        emit.store_cell(target, RDX);
         restore_and_leave(&mut emit);
-        // target = rcx - rdx, by LEA and NOT because flags are the guest's: -rdx = !rdx + 1.
-        let verify_miss = emit.here();
-        emit.raw(&[0x48, 0xf7, 0xd2]); // not rdx
-        emit.raw(&[0x48, 0x8d, 0x4c, 0x11, 0x01]); // lea rcx, [rcx + rdx + 1]
-        emit.store_cell(target, RCX);
         // The second table: two words an entry, so the index is doubled before it is scaled.
-        emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, second_mask)));
-        emit.lea_sum(RDX, RDX, RDX);
+        let verify_miss = emit.here();
+        emit.store_cell(target, RDX);
         emit.store_cell(cpu::slot(SLOT_SECOND), RAX);
-        emit.load_scaled(RAX, RDX, layout::SECOND_TABLE);
-        emit.lea_sum(RCX, RCX, RAX);
+        emit.select_bits(RAX, RDX, cpu::field(offset_of!(Cpu, second_mask)));
+        emit.lea_sum(RAX, RAX, RAX);
+        emit.load_scaled(RCX, RAX, layout::SECOND_TABLE);
+        emit.lea_sum(RCX, RCX, RDX);
+        emit.load_scaled(RDX, RAX, layout::SECOND_TABLE + 8);
         emit.load_cell(RAX, cpu::slot(SLOT_SECOND));
         emit.jump_if_rcx_zero(5);
         let missing = emit.jump_hole();
-        emit.load_scaled(RDX, RDX, layout::SECOND_TABLE + 8);
         emit.store_cell(cpu::field(offset_of!(Cpu, entry)), RDX);
         emit.load_cell(RDX, cpu::slot(SLOT_RDX));
         emit.load_cell(RCX, cpu::slot(SLOT_RCX));
         emit.jump_cell(cpu::field(offset_of!(Cpu, entry)));
         emit.fill(missing);
         restore_and_leave(&mut emit);
-        let preempt_indirect = emit.here();
-        emit.store_cell(target, RDX);
-        restore_and_leave(&mut emit);
+        // Comes from a return, which has popped an address of ours.
+        let return_miss = emit.here();
+        emit.store(RSP, -8, RDX);
+        let return_elsewhere = emit.here();
+        emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
+        emit.jump_through_table(layout::INDIRECT_TABLE, RCX);
         self.copy_in(emit.bytes());
         self.start = self.next;
-        self.shared = Shared { table_miss, verify_miss, preempt_indirect };
+        self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere };
     }
 
     fn copy_in(&mut self, code: &[u8]) {
@@ -240,6 +241,7 @@ impl Cache {
     fn clear_table(&mut self) {
         let miss = self.shared.table_miss;
         self.table().fill(miss);
+        returns().fill(self.shared.return_miss);
         if self.second_used {
             second_table().fill([0; 2]);
             self.second_used = false;
@@ -312,6 +314,7 @@ impl Cache {
             body: start + u64::from(translation.body),
             map: translation.map,
             incoming: Vec::new(),
+            pads: translation.pads.into(),
             alive: true,
             observed: translation.record_register.map(|record_register| Observed {
                 record_register,
@@ -402,7 +405,13 @@ impl Cache {
         }
         // Nobody is inside, nor will be: the way back is not asked for again.
         (fragment.map, fragment.observed) = (Map::default(), None);
-        let (pc, prefix) = (fragment.pc, fragment.start);
+        let (pc, prefix, own) = (fragment.pc, fragment.start, fragment.start..fragment.end);
+        for back in std::mem::take(&mut fragment.pads) {
+            let entry = &mut returns()[back as usize & (layout::INDIRECT_ENTRIES - 1)];
+            if own.contains(entry) {
+                *entry = self.shared.return_miss;
+            }
+        }
         for exit in std::mem::take(&mut fragment.incoming) {
             let from = &mut self.exits[exit as usize];
             from.linked = false;
@@ -449,6 +458,14 @@ impl Cache {
     /// Translations and bytes of code, for statistics.
     pub fn size(&self) -> (usize, u64) {
         (self.fragments.len(), self.next - self.start)
+    }
+}
+
+/// The table of returns, which translated calls write to.
+fn returns() -> &'static mut [u64] {
+    // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
+    unsafe {
+        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u64, layout::INDIRECT_ENTRIES)
     }
 }
 

@@ -133,7 +133,8 @@ impl Engine {
         }
         let plan = self.config.plan;
         let limits = Limits {
-            instructions: if alone { 1 } else { self.config.superblock_limit },
+            instructions: self.config.superblock_limit,
+            alone,
             reserved: if plan.emits() { 2 } else { 0 },
             accesses: plan.memory,
         };

@@ -19,6 +19,10 @@ pub const INDIRECT_TABLE: u64 = 0x7300_0000;
 /// Number of entries of [`INDIRECT_TABLE`]: with eight bytes each, one huge page.
 pub const INDIRECT_ENTRIES: usize = 1 << 18;
 
+/// The table that takes some bits of a return address to the pad of the call that pushed it last;
+/// as many entries as [`INDIRECT_TABLE`], and right behind it.
+pub const RETURN_TABLE: u64 = 0x7320_0000;
+
 /// The table for those whose entry there another pc has taken: minus the pc, and the body.
 pub const SECOND_TABLE: u64 = 0x7380_0000;
 

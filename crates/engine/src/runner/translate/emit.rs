@@ -276,6 +276,26 @@ impl Emit {
         self.rel32(cell, 0);
     }
 
+    /// `mov qword [cell], value`, sign-extended.
+    pub fn store_cell_wide_imm32(&mut self, cell: u64, value: i32) {
+        self.raw(&[0x48, 0xc7, 0x05]);
+        self.rel32(cell, 4);
+        self.imm32(value);
+    }
+
+    /// `mov qword [base + displacement], value`, sign-extended.
+    pub fn store_wide_imm32(&mut self, base: u8, displacement: i32, value: i32) {
+        self.raw(&[Self::rex(true, 0, base), 0xc7]);
+        self.memory(0, base, displacement);
+        self.imm32(value);
+    }
+
+    /// `call` to a place not known yet.
+    pub fn call_hole(&mut self) -> Hole {
+        self.bytes.push(0xe8);
+        self.hole()
+    }
+
     /// `jmp target`, with the address of its displacement.
     pub fn jump(&mut self, target: u64) -> u64 {
         self.bytes.push(0xe9);
@@ -389,6 +409,18 @@ mod tests {
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
             (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
             (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
+            (
+                disassemble(|e| e.store_cell_wide_imm32(CELL, -2)),
+                "mov qword ptr [73000010h], 0FFFFFFFFFFFFFFFEh",
+            ),
+            (disassemble(|e| e.store_wide_imm32(4, 0, 9)), "mov qword ptr [rsp], 9"),
+            (
+                disassemble(|e| {
+                    let hole = e.call_hole();
+                    e.fill(hole);
+                }),
+                "call 0000000074000005h",
+            ),
             (disassemble(|e| assert_eq!(e.jump(BASE), BASE + 1)), "jmp 0000000074000000h"),
             (disassemble(|e| e.branch(Condition::EQUAL, BASE)), "je 0000000074000000h"),
         ];

@@ -12,6 +12,8 @@
 //! * Inserted code leaves flags alone unless they are dead (and no signal handler can see them).
 //! * The guest's own access in a sequence comes before anything the guest can see has changed.
 
+mod returns;
+
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
 use super::map::{self, Map, Point, Spills};
@@ -42,13 +44,14 @@ pub const FIRST_EXIT: u32 = 16;
 /// Code that all translations share.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
-    /// The table had no entry: the target is in rcx.
+    /// The table had no entry, or the ticks have run out: the target is in rdx.
     pub table_miss: u64,
-    /// The table's entry was another pc's: rcx holds the target less that pc, rdx minus that pc.
-    /// Looks in the second table.
+    /// The table's entry was another pc's: the target is in rdx. Looks in the second table.
     pub verify_miss: u64,
-    /// As [`Self::table_miss`], when the ticks have run out.
-    pub preempt_indirect: u64,
+    /// The table of returns had no entry: as an indirect branch to the target in rdx.
+    pub return_miss: u64,
+    /// Its entry was another pc's, which has repaired the stack.
+    pub return_elsewhere: u64,
 }
 
 /// What an exit means to the dispatcher.
@@ -87,6 +90,8 @@ pub struct Translation {
     pub body: u32,
     /// Exits in order of their numbers.
     pub exits: Vec<Exit>,
+    /// Return addresses that it has pads for.
+    pub pads: Vec<u64>,
     /// The way back to guest state.
     pub map: Map,
     /// Facts for the consumer of events, if there are any.
@@ -100,6 +105,10 @@ pub struct Translation {
 enum Pending {
     /// Bookkeeping and link jump of an exit.
     Exit { kind: ExitKind, executed: u16, tick: bool, fields: u16, taken: bool },
+    /// A call, when the processor has noted its pad.
+    Call { index: u16, pad: u64 },
+    /// The link jump behind a pad.
+    Pad { back: u64, executed: u16 },
     /// A checked return that goes somewhere else.
     ReturnElsewhere { index: u16, fields: u16 },
 }
@@ -115,6 +124,7 @@ struct Lower<'a> {
     exits: Vec<Exit>,
     pending: Vec<(Hole, Pending)>,
     literals: Vec<(Hole, u64)>,
+    pads: Vec<u64>,
     index: u16,
     spills: Spills,
 }
@@ -139,6 +149,7 @@ pub fn lower(
         exits: Vec::new(),
         pending: Vec::new(),
         literals: Vec::new(),
+        pads: Vec::new(),
         index: 0,
         spills: Spills::default(),
     };
@@ -152,6 +163,7 @@ pub fn lower(
         code: lower.emit.into_bytes(),
         body,
         exits: lower.exits,
+        pads: lower.pads,
         map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
@@ -200,14 +212,24 @@ impl Lower<'_> {
         self.note(false);
     }
 
-    /// Comes from an indirect branch with the target in rcx, and rcx and rdx in their slots.
+    /// Comes from an indirect branch with the target in rdx, and rcx and rdx in their slots.
     fn prefix(&mut self) {
         self.spills = Spills::default().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
         self.note(false);
-        self.emit.load_constant(RDX, self.superblock.pc.wrapping_neg());
-        self.emit.lea_sum(RCX, RCX, RDX);
+        self.verify(self.superblock.pc, self.shared.verify_miss);
+    }
+
+    /// Goes on with rcx and rdx restored if the target in rdx is `pc`, else to `elsewhere`.
+    fn verify(&mut self, pc: u64, elsewhere: u64) {
+        match i32::try_from(pc) {
+            Ok(pc) => self.emit.lea(RCX, RDX, -pc),
+            Err(_) => {
+                self.emit.load_constant(RCX, pc.wrapping_neg());
+                self.emit.lea_sum(RCX, RCX, RDX);
+            }
+        }
         self.emit.jump_if_rcx_zero(5);
-        let _ = self.emit.jump(self.shared.verify_miss);
+        let _ = self.emit.jump(elsewhere);
         self.emit.load_cell(RDX, slot(SLOT_RDX));
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         self.spills = Spills::default();
@@ -313,15 +335,16 @@ impl Lower<'_> {
                 self.push_return_address();
                 self.inline_tick(backward);
             }
+            (Role::Call, _) => self.call_past(),
             (Role::CheckedReturn(expected), _) => self.checked_return(expected),
             (_, Flow::Branch(target)) => self.branch(target),
             (_, Flow::ShortBranch(target)) => self.short_branch(target),
             (_, Flow::Jump(target)) => self.jump(target),
             (_, Flow::Call(target)) => {
-                self.push_return_address();
+                self.call();
                 self.jump(target);
             }
-            (_, Flow::Return) => self.indirect(Target::Stack),
+            (_, Flow::Return) => self.return_(),
             (_, Flow::IndirectJump | Flow::IndirectCall) => self.indirect(Target::Operand),
             (_, Flow::Syscall) => self.stop(ExitKind::Syscall(guest.instruction.next_ip())),
             (_, Flow::Emulate) => self.stop(ExitKind::Emulate(guest.pc())),
@@ -429,9 +452,12 @@ impl Lower<'_> {
     }
 
     fn out_of_line(&mut self) {
-        for (hole, pending) in std::mem::take(&mut self.pending) {
+        let mut next = 0;
+        while let Some((hole, pending)) = self.pending.get(next).copied() {
+            next += 1;
             self.emit.fill(hole);
             match pending {
+                Pending::Call { index, pad } => self.rest_of_call(index, pad),
                 Pending::Exit { kind, executed, tick, fields, taken } => {
                     let number = self.number_exit(executed, fields, taken);
                     self.index = executed.saturating_sub(1);
@@ -452,11 +478,20 @@ impl Lower<'_> {
                         self.exits.push(Exit { kind, patch, stub, executed });
                     }
                 }
+                Pending::Pad { back, executed } => {
+                    let number = self.number_exit(executed, 0, false);
+                    self.index = executed - 1;
+                    self.spills = Spills::default();
+                    self.note(false);
+                    let stub = self.stub(number);
+                    let patch = self.emit.hole_place(hole);
+                    self.exits.push(Exit { kind: ExitKind::Direct(back), patch, stub, executed });
+                }
                 Pending::ReturnElsewhere { index, fields } => {
                     self.index = index;
                     self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
-                    self.emit.load(RCX, RSP, 0);
+                    self.emit.load(RDX, RSP, 0);
                     self.emit.lea(RSP, RSP, 8);
                     self.lookup(fields);
                 }
@@ -628,25 +663,25 @@ impl Lower<'_> {
                 } else {
                     0
                 };
-                self.emit.load(RCX, RSP, 0);
+                self.emit.load(RDX, RSP, 0);
                 self.emit.lea(RSP, RSP, 8 + extra);
             }
             Target::Operand => {
                 self.load_target();
                 if self.guest().facts.flow == Flow::IndirectCall {
-                    self.push_return_address();
+                    self.call();
                 }
             }
         }
         self.lookup(self.fields());
     }
 
-    /// The target of an indirect jump or call to rcx.
+    /// The target of an indirect jump or call to rdx.
     fn load_target(&mut self) {
         let guest = self.guest();
         if let Some(register) = number(guest.instruction.op0_register()) {
-            if register != RCX {
-                self.emit.copy(RCX, register);
+            if register != RDX {
+                self.emit.copy(RDX, register);
             }
         } else if guest.is_pc_relative() {
             let address = guest.instruction.ip_rel_memory_address();
@@ -655,36 +690,39 @@ impl Lower<'_> {
                 Register::GS => &[0x65],
                 _ => &[],
             };
-            self.emit.load_constant(RCX, address);
+            self.emit.load_constant(RDX, address);
             self.emit.raw(segment);
-            self.emit.load(RCX, RCX, 0);
+            self.emit.load(RDX, RDX, 0);
         } else {
             let load = load_of_branch_operand(guest);
             self.emit.raw(&load);
         }
     }
 
-    /// To the translation that probably belongs to the target in rcx; its prefix makes sure.
-    fn lookup(&mut self, fields: u16) {
+    /// Completes the record of a superblock that is left by an indirect branch.
+    fn foot_of_indirect(&mut self, fields: u16) {
         if self.observer.is_some() {
             let executed = self.index + 1;
             let number = self.number_exit(executed, fields, false);
             self.foot(number, fields);
             self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
         }
+    }
+
+    /// To the translation that probably belongs to the target in rdx; its prefix makes sure.
+    fn lookup(&mut self, fields: u16) {
+        self.foot_of_indirect(fields);
         if self.plan.ticks {
             let ticks = cpu::field(offset_of!(Cpu, ticks));
-            self.emit.copy(RDX, RCX);
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
             self.emit.store_cell(ticks, RCX);
             self.emit.jump_if_rcx_zero(2);
             self.emit.raw(&[0xeb, 5]);
-            let _ = self.emit.jump(self.shared.preempt_indirect);
-            self.emit.copy(RCX, RDX);
+            let _ = self.emit.jump(self.shared.table_miss);
         }
-        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.jump_through_table(layout::INDIRECT_TABLE, RDX);
+        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
+        self.emit.jump_through_table(layout::INDIRECT_TABLE, RCX);
     }
 }
 
@@ -773,7 +811,7 @@ fn clear_base_extension(prefixes: &mut [u8]) {
     }
 }
 
-/// `jmp [operand]` or `call [operand]` turned into `mov rcx, [operand]`.
+/// `jmp [operand]` or `call [operand]` turned into `mov rdx, [operand]`.
 fn load_of_branch_operand(guest: &Guest) -> Vec<u8> {
     let bytes = guest.bytes();
     let opcode = bytes.iter().position(|byte| *byte == 0xff).expect("an indirect branch is FF");
@@ -786,7 +824,7 @@ fn load_of_branch_operand(guest: &Guest) -> Vec<u8> {
             prefix => out.push(*prefix),
         }
     }
-    out.extend_from_slice(&[rex, 0x8b, bytes[opcode + 1] & 0xc7 | RCX << 3]);
+    out.extend_from_slice(&[rex, 0x8b, bytes[opcode + 1] & 0xc7 | RDX << 3]);
     out.extend_from_slice(&bytes[opcode + 2..]);
     out
 }
