@@ -53,6 +53,7 @@ pub struct Fragment {
     pub pc: u64,
     start: u64,
     end: u64,
+    far: u64,
     body: u64,
     map: Map,
     incoming: Vec<u32>,
@@ -112,6 +113,8 @@ pub struct Cache {
     by_page: AddressMap<Vec<Id>>,
     next: u64,
     start: u64,
+    /// Next free byte of [`layout::FAR_CODE`].
+    far: u64,
     shared: Shared,
     second_used: bool,
     /// Times the whole cache was flushed.
@@ -147,19 +150,21 @@ impl Cache {
     pub fn new() -> Result<Self, i32> {
         let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let (from, to) = (layout::CODE_CACHE.start, layout::CODE_CACHE.end);
+        let (from, to) = (layout::CODE_CACHE.start, layout::FAR_CODE.end);
         let table = layout::INDIRECT_ENTRIES as u64 * 8;
         let second = layout::SECOND_ENTRIES as u64 * 16;
+        let returns = layout::RETURN_ENTRIES as u64 * 4;
         // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
-            sys::map_fixed(layout::INDIRECT_TABLE, 2 * table, protection, flags, -1, 0)?;
+            sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
+            sys::map_fixed(layout::RETURN_TABLE, returns, protection, flags, -1, 0)?;
             sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
             // Large programs jump all over the cache: page tables are what they wait for.
             let huge = libc::MADV_HUGEPAGE;
-            sys::syscall!(libc::SYS_madvise, from, to - from, huge);
-            sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, 2 * table, huge);
+            sys::syscall!(libc::SYS_madvise, from, layout::CODE_CACHE.end - from, huge);
+            sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, table, huge);
         }
         let mut cache = Self {
             fragments: Vec::new(),
@@ -168,6 +173,7 @@ impl Cache {
             by_page: AddressMap::default(),
             next: from,
             start: from,
+            far: layout::FAR_CODE.start,
             shared: Shared { table_miss: 0, verify_miss: 0, return_miss: 0, return_elsewhere: 0 },
             second_used: false,
             flushes: 0,
@@ -219,6 +225,14 @@ impl Cache {
         self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere };
     }
 
+    fn copy_far(&mut self, code: &[u8]) {
+        let end = self.far + code.len() as u64;
+        assert!(end <= layout::FAR_CODE.end, "the code cache is full");
+        // SAFETY: as for `copy_in`.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), self.far as *mut u8, code.len()) };
+        self.far = end;
+    }
+
     fn copy_in(&mut self, code: &[u8]) {
         assert!(self.next + code.len() as u64 <= layout::CODE_CACHE.end, "the code cache is full");
         // SAFETY: the destination is unused cache memory, checked to be large enough.
@@ -241,7 +255,7 @@ impl Cache {
     fn clear_table(&mut self) {
         let miss = self.shared.table_miss;
         self.table().fill(miss);
-        returns().fill(self.shared.return_miss);
+        returns().fill(self.shared.return_miss as u32);
         if self.second_used {
             second_table().fill([0; 2]);
             self.second_used = false;
@@ -266,6 +280,7 @@ impl Cache {
     /// Whether there may be no room for another translation.
     pub fn is_full(&self) -> bool {
         self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end
+            || self.far + LARGEST_TRANSLATION > layout::FAR_CODE.end
     }
 
     /// Translates a superblock into the cache, which is not full, for everyone to find. Also the
@@ -285,7 +300,8 @@ impl Cache {
     /// As [`Self::add`], but nobody else finds it: it is for one execution, and then dropped.
     pub fn add_alone(&mut self, superblock: &Superblock, plan: Plan) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan);
+        let mut translation =
+            lower(superblock, (self.next, self.far), first_exit, self.shared, plan);
         let shape = translation.shape.take();
         let id = self.insert(superblock, translation);
         let fragment = &mut self.fragments[id as usize];
@@ -301,7 +317,9 @@ impl Cache {
     fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
+        let far = self.far;
         self.copy_in(&translation.code);
+        self.copy_far(&translation.far);
         self.exits.extend(translation.exits.iter().map(|exit| CacheExit {
             fragment: id,
             exit: *exit,
@@ -311,6 +329,7 @@ impl Cache {
             pc: superblock.pc,
             start,
             end: self.next,
+            far,
             body: start + u64::from(translation.body),
             map: translation.map,
             incoming: Vec::new(),
@@ -382,11 +401,12 @@ impl Cache {
     pub fn drop_alone(&mut self, id: Id) {
         let fragment = &self.fragments[id as usize];
         let last = id as usize + 1 == self.fragments.len() && fragment.observed.is_none();
-        let start = fragment.start;
+        let (start, far) = (fragment.start, fragment.far);
         self.drop_one(id);
         if last {
             self.fragments.pop();
             self.next = start;
+            self.far = far;
             while self.exits.last().is_some_and(|exit| exit.fragment == id) {
                 self.exits.pop();
             }
@@ -407,9 +427,9 @@ impl Cache {
         (fragment.map, fragment.observed) = (Map::default(), None);
         let (pc, prefix, own) = (fragment.pc, fragment.start, fragment.start..fragment.end);
         for back in std::mem::take(&mut fragment.pads) {
-            let entry = &mut returns()[back as usize & (layout::INDIRECT_ENTRIES - 1)];
-            if own.contains(entry) {
-                *entry = self.shared.return_miss;
+            let entry = &mut returns()[back as usize & (layout::RETURN_ENTRIES - 1)];
+            if own.contains(&u64::from(*entry)) {
+                *entry = self.shared.return_miss as u32;
             }
         }
         for exit in std::mem::take(&mut fragment.incoming) {
@@ -438,6 +458,7 @@ impl Cache {
         self.by_pc.clear();
         self.by_page.clear();
         self.next = self.start;
+        self.far = layout::FAR_CODE.start;
         self.clear_table();
         self.flushes += 1;
     }
@@ -462,10 +483,10 @@ impl Cache {
 }
 
 /// The table of returns, which translated calls write to.
-fn returns() -> &'static mut [u64] {
+fn returns() -> &'static mut [u32] {
     // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
     unsafe {
-        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u64, layout::INDIRECT_ENTRIES)
+        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u32, layout::RETURN_ENTRIES)
     }
 }
 
@@ -496,5 +517,5 @@ fn write_displacement(at: u32, target: u32) {
 
 /// Whether an address lies in the cache.
 pub fn contains(address: u64) -> bool {
-    layout::CODE_CACHE.contains(&address)
+    (layout::CODE_CACHE.start..layout::FAR_CODE.end).contains(&address)
 }

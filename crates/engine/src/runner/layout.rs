@@ -11,7 +11,10 @@ use std::ops::Range;
 pub const ENGINE: Range<u64> = 0x7000_0000..0x7fff_0000;
 
 /// Translated code.
-pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7c00_0000;
+pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7a00_0000;
+
+/// What translated code hardly ever needs, kept apart so that the rest lies close together.
+pub const FAR_CODE: Range<u64> = 0x7a00_0000..0x7c00_0000;
 
 /// The table that takes some bits of a guest pc to the translation it probably has.
 pub const INDIRECT_TABLE: u64 = 0x7300_0000;
@@ -19,9 +22,11 @@ pub const INDIRECT_TABLE: u64 = 0x7300_0000;
 /// Number of entries of [`INDIRECT_TABLE`]: with eight bytes each, one huge page.
 pub const INDIRECT_ENTRIES: usize = 1 << 18;
 
-/// The table that takes some bits of a return address to the pad of the call that pushed it last;
-/// as many entries as [`INDIRECT_TABLE`], and right behind it.
+/// The table that takes some bits of a return address to the pad of the call that pushed it last.
 pub const RETURN_TABLE: u64 = 0x7320_0000;
+
+/// Number of entries of [`RETURN_TABLE`].
+pub const RETURN_ENTRIES: usize = 1 << 16;
 
 /// The table for those whose entry there another pc has taken: minus the pc, and the body.
 pub const SECOND_TABLE: u64 = 0x7380_0000;

@@ -238,6 +238,19 @@ impl Emit {
         self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
     }
 
+    /// `movzx to, word from`, both registers below r8.
+    pub fn low_word(&mut self, to: u8, from: u8) {
+        debug_assert!(to < 8 && from < 8);
+        self.raw(&[0x0f, 0xb7, 0xc0 | to << 3 | from]);
+    }
+
+    /// `mov index, dword [index * 4 + table]` with a register below r8 and a table below 2 GiB.
+    pub fn load_entry(&mut self, index: u8, table: u64) {
+        debug_assert!(index < 8 && index != RSP);
+        self.raw(&[0x8b, 0x04 | index << 3, 0x85 | index << 3]);
+        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    }
+
     /// `jmp [cell]`.
     pub fn jump_cell(&mut self, cell: u64) {
         self.raw(&[0xff, 0x25]);
@@ -274,13 +287,6 @@ impl Emit {
     pub fn decrement_cell(&mut self, cell: u64) {
         self.raw(&[0x48, 0xff, 0x0d]);
         self.rel32(cell, 0);
-    }
-
-    /// `mov qword [cell], value`, sign-extended.
-    pub fn store_cell_wide_imm32(&mut self, cell: u64, value: i32) {
-        self.raw(&[0x48, 0xc7, 0x05]);
-        self.rel32(cell, 4);
-        self.imm32(value);
     }
 
     /// `mov qword [base + displacement], value`, sign-extended.
@@ -335,6 +341,13 @@ impl Emit {
     /// Address of a hole's displacement; the cache lies below 4 GiB.
     pub fn hole_place(&self, hole: Hole) -> u32 {
         self.base as u32 + hole.0 as u32
+    }
+
+    /// Fills a hole with the way to an address.
+    pub fn fill_to(&mut self, hole: Hole, target: u64) {
+        let end = self.base + hole.0 as u64 + 4;
+        let distance = target.wrapping_sub(end) as i32;
+        self.bytes[hole.0..hole.0 + 4].copy_from_slice(&distance.to_le_bytes());
     }
 
     /// Fills a hole with the way to the next byte.
@@ -409,10 +422,8 @@ mod tests {
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
             (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
             (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
-            (
-                disassemble(|e| e.store_cell_wide_imm32(CELL, -2)),
-                "mov qword ptr [73000010h], 0FFFFFFFFFFFFFFFEh",
-            ),
+            (disassemble(|e| e.low_word(1, 2)), "movzx ecx, dx"),
+            (disassemble(|e| e.load_entry(1, CELL)), "mov ecx, [rcx*4+73000010h]"),
             (disassemble(|e| e.store_wide_imm32(4, 0, 9)), "mov qword ptr [rsp], 9"),
             (
                 disassemble(|e| {

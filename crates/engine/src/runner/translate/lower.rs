@@ -4,7 +4,9 @@
 //! prefix   verifies that an indirect branch came to the right translation     (rcx, rdx spilled)
 //! body     guest instructions, most of them byte for byte
 //! exits    out of line: bookkeeping, then a jump that is linked to the next translation
-//! data     return addresses too wide for an immediate
+//!
+//! far      elsewhere: stubs of exits that are not linked yet; return addresses too wide for an
+//!          immediate
 //! ```
 //!
 //! Rules of the house:
@@ -86,6 +88,8 @@ pub struct Exit {
 pub struct Translation {
     /// Machine code, prefix first.
     pub code: Vec<u8>,
+    /// What is hardly ever executed: stubs of exits, and return addresses.
+    pub far: Vec<u8>,
     /// Offset of the body.
     pub body: u32,
     /// Exits in order of their numbers.
@@ -104,7 +108,7 @@ pub struct Translation {
 #[derive(Clone, Copy)]
 enum Pending {
     /// Bookkeeping and link jump of an exit.
-    Exit { kind: ExitKind, executed: u16, tick: bool, fields: u16, taken: bool },
+    Exit(Leaving),
     /// A call, when the processor has noted its pad.
     Call { index: u16, pad: u64 },
     /// The link jump behind a pad.
@@ -113,9 +117,20 @@ enum Pending {
     ReturnElsewhere { index: u16, fields: u16 },
 }
 
+/// An exit that has not been written yet.
+#[derive(Clone, Copy)]
+struct Leaving {
+    kind: ExitKind,
+    executed: u16,
+    tick: bool,
+    fields: u16,
+    taken: bool,
+}
+
 struct Lower<'a> {
     superblock: &'a Superblock,
     emit: Emit,
+    far: Emit,
     shared: Shared,
     plan: Plan,
     observer: Option<Observer>,
@@ -123,16 +138,15 @@ struct Lower<'a> {
     first_exit: u32,
     exits: Vec<Exit>,
     pending: Vec<(Hole, Pending)>,
-    literals: Vec<(Hole, u64)>,
     pads: Vec<u64>,
     index: u16,
     spills: Spills,
 }
 
-/// Lowers a superblock to code for `address`; its exits are numbered from `first_exit`.
+/// Lowers a superblock to code for two addresses; its exits are numbered from `first_exit`.
 pub fn lower(
     superblock: &Superblock,
-    address: u64,
+    (near, far): (u64, u64),
     first_exit: u32,
     shared: Shared,
     plan: Plan,
@@ -140,7 +154,8 @@ pub fn lower(
     let observer = plan.emits().then(|| Observer::new(superblock, first_exit, plan.memory));
     let mut lower = Lower {
         superblock,
-        emit: Emit::at(address),
+        emit: Emit::at(near),
+        far: Emit::at(far),
         shared,
         plan,
         observer,
@@ -148,7 +163,6 @@ pub fn lower(
         first_exit,
         exits: Vec::new(),
         pending: Vec::new(),
-        literals: Vec::new(),
         pads: Vec::new(),
         index: 0,
         spills: Spills::default(),
@@ -157,10 +171,10 @@ pub fn lower(
     let body = lower.emit.offset();
     lower.body();
     lower.out_of_line();
-    lower.data();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
     Translation {
         code: lower.emit.into_bytes(),
+        far: lower.far.into_bytes(),
         body,
         exits: lower.exits,
         pads: lower.pads,
@@ -358,7 +372,7 @@ impl Lower<'_> {
             _ => self.index + 1,
         };
         let fields = self.fields();
-        self.pending.push((hole, Pending::Exit { kind, executed, tick, fields, taken }));
+        self.pending.push((hole, Pending::Exit(Leaving { kind, executed, tick, fields, taken })));
     }
 
     fn stop(&mut self, kind: ExitKind) {
@@ -400,20 +414,13 @@ impl Lower<'_> {
         if i64::from(address as i32) as u64 == address {
             self.emit.push_imm32(address as i32);
         } else {
+            // The guest may ask for alignment checks.
+            while !self.far.here().is_multiple_of(8) {
+                self.far.raw(&[0xcc]);
+            }
             let hole = self.emit.push_hole();
-            self.literals.push((hole, address));
-        }
-    }
-
-    /// The literal pool.
-    fn data(&mut self) {
-        // The guest may ask for alignment checks.
-        while !self.literals.is_empty() && !self.emit.here().is_multiple_of(8) {
-            self.emit.raw(&[0xcc]);
-        }
-        for (hole, value) in std::mem::take(&mut self.literals) {
-            self.emit.fill(hole);
-            self.emit.raw(&value.to_le_bytes());
+            self.emit.fill_to(hole, self.far.here());
+            self.far.raw(&address.to_le_bytes());
         }
     }
 
@@ -455,39 +462,18 @@ impl Lower<'_> {
         let mut next = 0;
         while let Some((hole, pending)) = self.pending.get(next).copied() {
             next += 1;
-            self.emit.fill(hole);
             match pending {
-                Pending::Call { index, pad } => self.rest_of_call(index, pad),
-                Pending::Exit { kind, executed, tick, fields, taken } => {
-                    let number = self.number_exit(executed, fields, taken);
-                    self.index = executed.saturating_sub(1);
-                    self.spills = self.reserved();
-                    self.note(false);
-                    self.foot(number, fields);
-                    if tick && self.plan.ticks {
-                        self.exit_with_tick(number, kind, executed);
-                    } else if self.observer.is_some() {
-                        let link = self.emit.jump_hole();
-                        self.emit.fill(link);
-                        let stub = self.stub(number);
-                        let patch = self.emit.hole_place(link);
-                        self.exits.push(Exit { kind, patch, stub, executed });
-                    } else {
-                        let stub = self.stub(number);
-                        let patch = self.emit.hole_place(hole);
-                        self.exits.push(Exit { kind, patch, stub, executed });
-                    }
+                Pending::Exit(exit) => self.exit(hole, exit),
+                Pending::Call { index, pad } => {
+                    self.emit.fill(hole);
+                    self.rest_of_call(index, pad);
                 }
                 Pending::Pad { back, executed } => {
                     let number = self.number_exit(executed, 0, false);
-                    self.index = executed - 1;
-                    self.spills = Spills::default();
-                    self.note(false);
-                    let stub = self.stub(number);
-                    let patch = self.emit.hole_place(hole);
-                    self.exits.push(Exit { kind: ExitKind::Direct(back), patch, stub, executed });
+                    self.link(hole, number, ExitKind::Direct(back), executed);
                 }
                 Pending::ReturnElsewhere { index, fields } => {
+                    self.emit.fill(hole);
                     self.index = index;
                     self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
@@ -499,17 +485,45 @@ impl Lower<'_> {
         }
     }
 
+    /// What is left to do when an exit is taken.
+    fn exit(&mut self, hole: Hole, exit: Leaving) {
+        let Leaving { kind, executed, tick, fields, taken } = exit;
+        let number = self.number_exit(executed, fields, taken);
+        let tick = tick && self.plan.ticks;
+        if !tick && self.observer.is_none() {
+            self.link(hole, number, kind, executed);
+            return;
+        }
+        self.emit.fill(hole);
+        self.index = executed.saturating_sub(1);
+        self.spills = self.reserved();
+        self.note(false);
+        self.foot(number, fields);
+        if tick {
+            self.exit_with_tick(number, kind, executed);
+        } else {
+            let link = self.emit.jump_hole();
+            self.link(link, number, kind, executed);
+        }
+    }
+
+    /// The jump of an exit: to its stub until it is linked.
+    fn link(&mut self, jump: Hole, number: u32, kind: ExitKind, executed: u16) -> u32 {
+        let stub = self.stub(number);
+        self.emit.fill_to(jump, u64::from(stub));
+        let patch = self.emit.hole_place(jump);
+        self.exits.push(Exit { kind, patch, stub, executed });
+        stub
+    }
+
     fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16) {
         let ticks = cpu::field(offset_of!(Cpu, ticks));
         if self.flags_dead_at(kind) {
             self.emit.decrement_cell(ticks);
             let out = self.emit.branch_hole(Condition::EQUAL);
             let link = self.emit.jump_hole();
-            self.emit.fill(out);
-            self.emit.fill(link);
-            let stub = self.stub(number);
-            let patch = self.emit.hole_place(link);
-            self.exits.push(Exit { kind, patch, stub, executed });
+            let stub = self.link(link, number, kind, executed);
+            self.emit.fill_to(out, u64::from(stub));
             return;
         }
         self.emit.store_cell(slot(SLOT_RCX), RCX);
@@ -519,11 +533,9 @@ impl Lower<'_> {
         self.emit.jump_if_rcx_zero(12);
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         let link = self.emit.jump_hole();
+        let stub = self.link(link, number, kind, executed);
         self.emit.load_cell(RCX, slot(SLOT_RCX));
-        self.emit.fill(link);
-        let stub = self.stub(number);
-        let patch = self.emit.hole_place(link);
-        self.exits.push(Exit { kind, patch, stub, executed });
+        let _ = self.emit.jump(u64::from(stub));
     }
 
     /// Whether the code that an exit leads to, here in this superblock, needs no flags.
@@ -535,9 +547,9 @@ impl Lower<'_> {
 
     /// Tells the dispatcher which exit was taken.
     fn stub(&mut self, number: u32) -> u32 {
-        let stub = self.emit.here() as u32;
-        self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
-        let _ = self.emit.jump(cpu::landmarks().exit_cache);
+        let stub = self.far.here() as u32;
+        self.far.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
+        let _ = self.far.jump(cpu::landmarks().exit_cache);
         stub
     }
 
@@ -717,12 +729,14 @@ impl Lower<'_> {
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
             self.emit.store_cell(ticks, RCX);
-            self.emit.jump_if_rcx_zero(2);
-            self.emit.raw(&[0xeb, 5]);
-            let _ = self.emit.jump(self.shared.table_miss);
+            // jrcxz over the lookup
+            self.emit.jump_if_rcx_zero(16);
         }
         self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
         self.emit.jump_through_table(layout::INDIRECT_TABLE, RCX);
+        if self.plan.ticks {
+            let _ = self.emit.jump(self.shared.table_miss);
+        }
     }
 }
 

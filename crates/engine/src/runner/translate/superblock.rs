@@ -271,9 +271,7 @@ impl<S: CodeSource> Builder<'_, S> {
                 }
             }
             Flow::Jump(target) if self.can_follow(target) => (Role::FollowedJump, target),
-            Flow::Call(target)
-                if self.open.len() < MAX_CALL_DEPTH && self.can_follow(target) =>
-            {
+            Flow::Call(target) if self.open.len() < MAX_CALL_DEPTH && self.can_follow(target) => {
                 self.open.push(Open { call: self.guests.len(), back: after });
                 (Role::FollowedCall, target)
             }

@@ -26,9 +26,10 @@ use crate::runner::translate::facts::Flow;
 use crate::runner::translate::map::Spills;
 use std::mem::offset_of;
 
-/// Where the table of returns has the entry of a return address.
-pub fn return_entry(pc: u64) -> u64 {
-    layout::RETURN_TABLE + (pc & (layout::INDIRECT_ENTRIES as u64 - 1)) * 8
+/// Where the table of returns has the entry of a return address: by its lower 16 bits, as the last
+/// call through an entry is nearly always the first to return.
+fn return_entry(pc: u64) -> u64 {
+    layout::RETURN_TABLE + (pc & 0xffff) * 4
 }
 
 impl Lower<'_> {
@@ -102,7 +103,7 @@ impl Lower<'_> {
             self.push_constant(back);
         }
         self.pads.push(back);
-        self.emit.store_cell_wide_imm32(return_entry(back), pad as i32);
+        self.emit.store_cell_imm32(return_entry(back), pad as u32);
     }
 
     /// A return that leaves the superblock.
@@ -114,8 +115,8 @@ impl Lower<'_> {
         self.spill(RCX, SLOT_RCX);
         self.spill(RDX, SLOT_RDX);
         self.emit.load(RDX, RSP, 0);
-        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.load_scaled(RCX, RCX, layout::RETURN_TABLE);
+        self.emit.low_word(RCX, RDX);
+        self.emit.load_entry(RCX, layout::RETURN_TABLE);
         self.emit.store(RSP, 0, RCX);
         self.note(false);
         self.foot_of_indirect(self.fields());
