@@ -211,7 +211,8 @@ impl Engine {
         let plan = if inside { &self.config.plan } else { &self.outside };
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: if single { 1 } else { self.config.superblock_limit },
+            instructions: self.config.superblock_limit,
+            alone: single,
             reserved: if plan.weaves() { 2 } else { 0 } + usize::from(plan.filter.is_some()),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
