@@ -224,7 +224,8 @@ impl Engine {
         let plan = if inside { &self.config.plan } else { &self.outside };
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: if single { 1 } else { self.config.superblock_limit },
+            instructions: self.config.superblock_limit,
+            alone: single,
             reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
                 + usize::from(plan.values),
             accesses: plan.needs_accesses(),

@@ -6,6 +6,7 @@ use crate::runner::engine::{decode_one, drop_baton, engine};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
 use crate::runner::{guest, record, replay, report, signal};
+use iced_x86::Mnemonic;
 use recording::log::Ending;
 
 /// Brings a signal to the guest.
@@ -88,6 +89,11 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         engine().alone = Some(cpu().registers.pc);
         return;
     }
+    if is_write(&info) && decode_one(cpu().registers.pc).mnemonic() == Mnemonic::Ret {
+        // Our own write (translate/lower/returns.rs), to a stack that can only be read.
+        engine().alone = Some(cpu().registers.pc);
+        return;
+    }
     let mut info = info;
     if is_trap(&info) {
         // The processor reports these behind the instruction.
@@ -110,10 +116,12 @@ pub fn is_trap(info: &SignalInfo) -> bool {
 }
 
 fn is_guarded_write(info: &SignalInfo) -> bool {
-    info.number() == libc::SIGSEGV
-        && info.trap.0 == 14
-        && info.trap.1 & 2 != 0
-        && engine().guarded.contains_key(&(info.address() & !0xfff))
+    is_write(info) && engine().guarded.contains_key(&(info.address() & !0xfff))
+}
+
+/// Whether a page that may not be written to was.
+fn is_write(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGSEGV && info.trap.0 == 14 && info.trap.1 & 2 != 0
 }
 
 /// The guest dies of a signal, and so does this process.
