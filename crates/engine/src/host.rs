@@ -5,7 +5,7 @@ mod listen;
 pub mod replayer;
 mod supervise;
 
-use crate::config::{Children, Config, Recording, Replaying, Schedule, VARIABLE};
+use crate::config::{Children, Config, Point, Recording, Replaying, Schedule, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
@@ -53,6 +53,10 @@ pub struct Record {
     pub schedule: Schedule,
     /// Whether threads are stopped inside blocks too.
     pub cut: bool,
+    /// Where the region begins, if not all of the run is wanted.
+    pub from: Option<Point>,
+    /// Where it ends.
+    pub to: Option<Point>,
 }
 
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
@@ -188,6 +192,8 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         shared: table.as_raw_fd(),
         outputs: [1, 2].map(own_output),
         executed: false,
+        from: how.from,
+        to: how.to,
     });
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
@@ -265,7 +271,7 @@ fn own_output(descriptor: i32) -> Option<(u64, u64)> {
 }
 
 /// Looks a program up as a shell does.
-fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
+pub fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
     if name.is_empty() || name.as_bytes().contains(&b'/') {
         return Ok(PathBuf::from(name));
     }

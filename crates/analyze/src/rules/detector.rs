@@ -13,7 +13,7 @@ use super::machine::code::Code;
 use super::machine::descriptors::{self, Deed};
 use super::machine::view::View;
 use super::machine::{Access, Inside, Machine, Origin, about_to};
-use super::model::{EventKind, Point, REGION_HEAP, Rule};
+use super::model::{Condition, EventKind, Point, REGION_HEAP, Rule, Set};
 use super::needs::Needs;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
@@ -304,6 +304,8 @@ impl Detector {
 
     /// A function has been called.
     pub fn enter(&mut self, function: u64, back: u64, stack: u64, arguments: [u64; 6]) {
+        // Where no instructions are observed, calls are what time is counted in.
+        self.machine.time += 1;
         let names = self.functions.get(&function).cloned().unwrap_or_default();
         for name in &names {
             if self.machine.needs.functions.contains(name) {
@@ -380,6 +382,7 @@ impl Detector {
 
     /// A function has returned.
     pub fn leave(&mut self, function: u64, stack: u64, value: u64) {
+        self.machine.time += 1;
         let names = self.functions.get(&function).cloned().unwrap_or_default();
         for name in &names {
             if self.machine.needs.functions.contains(name) {
@@ -457,12 +460,7 @@ impl Detector {
 
     fn descriptor_point(&mut self, pc: u64, descriptor: i64, point: Point) {
         let values = vec![Value::Number(i128::from(descriptor))];
-        let history = self.machine.descriptors.get(descriptor);
-        let subject = Subject::Descriptor {
-            number: descriptor,
-            opened: self.machine.stack(history.opened_by).to_vec(),
-            closed: self.machine.stack(history.closed_by).to_vec(),
-        };
+        let subject = self.descriptor_subject(descriptor);
         let at = At { subject, ..self.at_call(pc.wrapping_add(1), values, "") };
         self.evaluate(&at, |armed| armed.rule.point == point);
     }
@@ -518,6 +516,9 @@ impl Detector {
 
     /// Evaluates the rules that are wanted, and keeps what holds.
     fn evaluate(&mut self, at: &At<'_>, wanted: impl Fn(&Armed) -> bool) {
+        if self.is_library_alone(at.pc) {
+            return;
+        }
         for index in 0..self.armed.len() {
             let armed = &self.armed[index];
             if !armed.enabled || !wanted(armed) {
@@ -539,6 +540,14 @@ impl Detector {
                 self.hits.add(hit);
             }
         }
+    }
+
+    /// Whether the C library works for itself: its loader, and what it tidies up when a thread ends,
+    /// which goes through freed blocks.
+    fn is_library_alone(&self, pc: u64) -> bool {
+        let library = |pc: &u64| self.lenient.iter().any(|range| range.contains(pc));
+        let callers = self.callers();
+        !callers.is_empty() && library(&pc) && callers.iter().all(library)
     }
 
     fn hit(&self, index: usize, at: &At<'_>, values: &Values) -> Hit {
@@ -570,12 +579,30 @@ impl Detector {
             rule: rule.name.clone(),
             title: rule.title.clone(),
             stack,
-            subject: at.subject.clone(),
+            subject: self.subject(rule, at, values),
             block,
             chains: rule.locators.iter().filter_map(chain).collect(),
             time: self.machine.time,
             count: 1,
         }
+    }
+
+    /// What the hit is about: the descriptor that the rule says exists, if it does.
+    fn subject(&self, rule: &Rule, at: &At<'_>, values: &Values) -> Subject {
+        let Condition::OverSet(_, slot, Set::Descriptors, ..) = &rule.condition else {
+            return at.subject.clone();
+        };
+        match values.get(*slot) {
+            Some(Some(Value::Number(number))) => self.descriptor_subject(*number as i64),
+            _ => at.subject.clone(),
+        }
+    }
+
+    fn descriptor_subject(&self, number: i64) -> Subject {
+        let history = self.machine.descriptors.get(number);
+        let opened = self.machine.stack(history.opened_by).to_vec();
+        let closed = self.machine.stack(history.closed_by).to_vec();
+        Subject::Descriptor { number, opened, closed, open: history.open }
     }
 
     fn history(&self, id: BlockId, block: &Block) -> BlockHistory {

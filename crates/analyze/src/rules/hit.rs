@@ -45,6 +45,8 @@ pub enum Subject {
         opened: Vec<u64>,
         /// By which calls it was closed.
         closed: Vec<u64>,
+        /// Whether it is open.
+        open: bool,
     },
     /// The end of the program.
     End,

@@ -31,7 +31,7 @@ use blocks::{Blocks, Release, StackId};
 use bytes::Bytes;
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
-use code::{Action, Code, Place, StackMove};
+use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
 use descriptors::Descriptors;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -147,6 +147,13 @@ impl Machine {
         let Some(how) = code.pointers.get(slot) else {
             return (Pointer { address, block: None }, Node::default());
         };
+        if how.indexed
+            && let Some(base @ (STACK_POINTER | FRAME_POINTER)) = how.base
+        {
+            // An element of an array in the frame.
+            let cell = self.frame_address(base, how.displacement);
+            return (Pointer { address, block: cell.tag.block() }, cell.node);
+        }
         let Self { threads, arithmetic, current, .. } = self;
         let cells = &threads.entry(*current).or_default().cells;
         let cell = |index: Option<u8>| index.map(|index| cells[index as usize]).unwrap_or_default();
@@ -159,15 +166,14 @@ impl Machine {
     /// Whether any register of the address could hold a pointer: the stack pointer does not count.
     #[must_use]
     pub fn goes_through_pointer(code: &Code, slot: usize) -> bool {
-        const STACK_POINTER: u8 = 4;
-        code.pointers
-            .get(slot)
-            .is_some_and(|how| how.base.is_some_and(|base| base != STACK_POINTER))
+        let through = |how: &code::Pointer| how.base.is_some_and(|base| base != STACK_POINTER);
+        code.pointers.get(slot).is_some_and(|how| through(how) || how.indexed)
     }
 
     /// An instruction has executed, with these accesses.
     pub fn execute(&mut self, code: &Code, accesses: &[Access]) {
         self.time += 1;
+        self.follow_low(accesses);
         if self.watches_writes {
             self.follow_writes(code, accesses);
         }
@@ -250,7 +256,6 @@ impl Machine {
     /// The address of something in the frame of the running function. Arguments on the stack
     /// belong to the caller.
     fn frame_address(&mut self, register: u8, displacement: i64) -> Cell {
-        const STACK_POINTER: u8 = 4;
         let thread = self.thread();
         let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
         let Some(base) = base else { return thread.cells[register as usize] };
@@ -278,7 +283,7 @@ impl Machine {
     }
 
     fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
-        let Self { threads, current, blocks, unwritten, watches_writes, .. } = self;
+        let Self { threads, current, blocks, unwritten, memory, watches_writes, needs, .. } = self;
         let thread = threads.entry(*current).or_default();
         let mut left = |block: BlockId| {
             if let Some(block) = blocks.get_mut(block) {
@@ -292,21 +297,28 @@ impl Machine {
                 crate::semantics::Form::Call(_) | crate::semantics::Form::IndirectCall,
                 Some(slot),
             ) => {
-                if *watches_writes && thread.low == 0 {
-                    unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
+                if thread.low == 0 {
                     thread.low = slot;
+                    if *watches_writes {
+                        unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
+                    }
                 }
-                thread.calls.call(code.pc, slot, &mut left);
-                thread.frame = None;
+                thread.calls.call(code.pc, slot, thread.frame.take(), &mut left);
             }
             (crate::semantics::Form::Return, _) => {
                 if let Some(slot) = popped {
-                    thread.calls.ret(slot, &mut left);
-                    if *watches_writes && thread.low < slot && slot - thread.low < NEAR_STACK {
-                        unwritten.insert(thread.low, slot + 8 - thread.low);
+                    thread.frame = thread.calls.ret(slot, &mut left);
+                    if thread.low < slot && slot - thread.low < NEAR_STACK {
+                        // What the function left on the stack is nobody's.
+                        let dead = slot + 8 - thread.low;
+                        if *watches_writes {
+                            unwritten.insert(thread.low, dead);
+                        }
+                        if needs.pointers {
+                            memory.clear(thread.low, dead);
+                        }
                     }
                     thread.low = slot + 8;
-                    thread.frame = None;
                 }
             }
             _ => {}
@@ -331,14 +343,19 @@ impl Machine {
         }
     }
 
-    fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
-        let Self { threads, current, unwritten, .. } = self;
-        let thread = threads.entry(*current).or_default();
+    /// How far down the stack has been written.
+    fn follow_low(&mut self, accesses: &[Access]) {
+        let thread = self.threads.entry(self.current).or_default();
         for access in accesses.iter().filter(|access| access.write) {
             if access.address < thread.low && thread.low - access.address < NEAR_STACK {
                 thread.low = access.address;
             }
         }
+    }
+
+    fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
+        let Self { threads, current, unwritten, .. } = self;
+        let thread = threads.entry(*current).or_default();
         if code.moves {
             if let Some((to, from, size)) = moved(accesses) {
                 unwritten.copy(to, from, size);
@@ -509,6 +526,13 @@ impl Machine {
         }
         if self.watches_writes {
             self.unwritten.remove(address, length);
+        }
+    }
+
+    /// Memory may hold what the kernel put there.
+    pub fn mark_written(&mut self, address: u64, length: u64) {
+        if self.watches_writes {
+            self.unwritten.remove(address, length.min(1 << 30));
         }
     }
 

@@ -160,8 +160,6 @@ impl Set {
 pub const REGION_HEAP: i64 = 1;
 /// [`Function::Region`] of the frame of a function that has not returned.
 pub const REGION_STACK: i64 = 2;
-/// [`Function::Region`] of a global variable.
-pub const REGION_GLOBAL: i64 = 3;
 /// [`Function::Region`] of a frame whose function has returned.
 pub const REGION_LEFT: i64 = 4;
 

@@ -4,6 +4,7 @@
 use super::detector::Detector;
 use super::machine::Access;
 use super::machine::code::{self, Code};
+use base::system_call::{self, Argument};
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
 use events::shape::Shape;
 use iced_x86::InstructionInfoFactory;
@@ -27,6 +28,8 @@ struct Feed {
     accesses: Vec<Access>,
     /// What the kernel read in the system call that comes next.
     read: Vec<(u64, u64)>,
+    /// Whether the stream said what that system call read and wrote.
+    told: bool,
 }
 
 impl Stream {
@@ -41,6 +44,7 @@ impl Stream {
             explicit: Vec::new(),
             accesses: Vec::new(),
             read: Vec::new(),
+            told: false,
         };
         Self { decoder: Decoder::default(), feed, broken: false }
     }
@@ -88,8 +92,12 @@ impl Feed {
                 self.detector.machine.switch(thread);
             }
             Record::Syscall(number, arguments, answer) => {
+                if !self.told {
+                    self.by_signature(number, &arguments, answer);
+                }
                 self.detector.system_call(number, arguments, answer, &self.read);
                 self.read.clear();
+                self.told = false;
             }
             Record::Accesses(list) => events::decode::read_accesses(list, &mut self.explicit)?,
             Record::Cut(_, made) => {
@@ -98,6 +106,7 @@ impl Feed {
             }
             Record::Single(event) => self.single(event),
             Record::Buffers(buffers) => {
+                self.told = true;
                 for buffer in buffers {
                     let buffer = buffer?;
                     match buffer.write {
@@ -109,6 +118,30 @@ impl Feed {
             Record::Probe(..) => {}
         }
         Some(())
+    }
+
+    /// Where the stream does not tell what the kernel read and wrote, the signature of the call
+    /// does, roughly: enough not to blame a program for using what the kernel gave it.
+    fn by_signature(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
+        /// No structure that the kernel fills without being told its size is larger.
+        const LARGEST: u64 = 400;
+        let Some(call) = system_call::get(number) else { return };
+        for (argument, &address) in call.arguments.iter().zip(arguments) {
+            match argument {
+                Argument::Out(length) => {
+                    let most = arguments.get(*length).copied().unwrap_or(0);
+                    let length = if answer > 0 { most.min(answer as u64) } else { most };
+                    self.detector.machine.mark_written(address, length);
+                }
+                Argument::In(length) => {
+                    self.read.push((address, arguments.get(*length).copied().unwrap_or(0)));
+                }
+                Argument::Output | Argument::Update | Argument::Address if address > 0xffff => {
+                    self.detector.machine.mark_written(address, LARGEST);
+                }
+                _ => {}
+            }
+        }
     }
 
     fn single(&mut self, event: Event) {

@@ -104,7 +104,6 @@ fn of_memcheck(kind: &str) -> &'static [&'static str] {
             "null-pointer",
             "stack-overflow",
             "use-after-return",
-            "global-overflow",
         ],
         "Value1" | "Value2" | "Value4" | "Value8" | "Value16" | "Value32" | "Cond" | "Param" => {
             &["uninitialised-read"]

@@ -443,6 +443,7 @@ impl<'a> Walk<'a> {
         };
         if !crossing.call {
             let id = self.new_frame();
+            self.slice.frames[id as usize].slot = slot;
             self.current.frames.enter(id, slot, false);
             return false;
         }

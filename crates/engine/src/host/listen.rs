@@ -61,7 +61,10 @@ impl Heard {
                 }
             }
             Ok(Some(Message::Log { process, descriptor, origin })) => {
-                if let Err(error) = events.take_up_log(process, descriptor, origin) {
+                // One that was killed before it had a log has nothing to say.
+                if let Err(error) = events.take_up_log(process, descriptor, origin)
+                    && !log_listen::is_gone(process)
+                {
                     self.refused = Some(format!("the log of process {process} is lost: {error}"));
                 }
             }

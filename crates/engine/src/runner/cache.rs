@@ -68,7 +68,8 @@ pub struct Fragment {
     /// The dispatcher wants to know when it is left.
     comes_back: bool,
     variant: Variant,
-    shadow_register: Option<u8>,
+    test_registers: Option<(u8, u8)>,
+    value_source: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -105,9 +106,14 @@ impl Fragment {
         self.observed.as_ref()
     }
 
-    /// The register that holds the base of the shadow in it.
-    pub fn shadow_register(&self) -> Option<u8> {
-        self.shadow_register
+    /// The register through which it loads values.
+    pub fn value_source(&self) -> Option<u8> {
+        self.value_source
+    }
+
+    /// The registers that tests against the shadow use in it: its base, and scratch.
+    pub fn test_registers(&self) -> Option<(u8, u8)> {
+        self.test_registers
     }
 }
 
@@ -129,6 +135,8 @@ pub struct Cache {
     far: u64,
     shared: Shared,
     second_used: bool,
+    /// Whether inserted code must leave also dead flags alone, as a handler of faults may look.
+    pub exact_flags: bool,
     /// Times the whole cache was flushed.
     pub flushes: u64,
 }
@@ -188,6 +196,7 @@ impl Cache {
             far: layout::FAR_CODE.start,
             shared: Shared { table_miss: 0, verify_miss: 0, return_miss: 0, return_elsewhere: 0 },
             second_used: false,
+            exact_flags: false,
             flushes: 0,
         };
         cache.write_shared();
@@ -331,10 +340,10 @@ impl Cache {
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation =
-            lower(superblock, (self.next, self.far), first_exit, self.shared, plan, variant);
+        let (places, shared, exact) = ((self.next, self.far), self.shared, self.exact_flags);
+        let mut translation = lower(superblock, places, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
-        let shadow_register = translation.shadow_register;
+        let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
@@ -342,7 +351,8 @@ impl Cache {
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
-        fragment.shadow_register = shadow_register;
+        fragment.test_registers = test_registers;
+        fragment.value_source = value_source;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -387,7 +397,8 @@ impl Cache {
             attended: false,
             comes_back: false,
             variant,
-            shadow_register: None,
+            test_registers: None,
+            value_source: None,
         });
         id
     }

@@ -46,7 +46,7 @@ pub mod reg {
 }
 
 /// Number of places that translated code can keep guest registers in.
-pub const SLOTS: usize = 8;
+pub const SLOTS: usize = 9;
 
 /// The shared block. Offsets into it are baked into translated code.
 #[repr(C, align(64))]
@@ -73,6 +73,8 @@ pub struct Cpu {
     pub events: u64,
     /// Base of the shadow, see [`super::screen`].
     pub shadow: u64,
+    /// The bit that every byte of the shadow has that is not zero, eight times.
+    pub shadow_bits: u64,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -97,6 +99,7 @@ pub static mut CPU: Cpu = Cpu {
     second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
     events: 0,
     shadow: super::layout::SHADOW_BASE,
+    shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
     entry: 0,
     vector_state: 0,
     attention: 0,

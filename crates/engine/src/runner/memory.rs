@@ -6,6 +6,7 @@
 use super::cpu::cpu;
 use super::layout;
 use super::translate::superblock::CodeSource;
+use recording::log::FileView;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,6 +25,8 @@ pub struct Mapping {
     pub offset: u64,
     /// Device and inode, where other mappings of the same file share its contents.
     pub identity: Option<(u64, u64)>,
+    /// Where a recording has what the file contained; its offset is not kept up to date.
+    pub view: Option<FileView>,
 }
 
 #[derive(Clone, Debug)]
@@ -232,6 +235,7 @@ fn continues(below: &Mapping, distance: u64, above: &Mapping) -> bool {
         && below.shared == above.shared
         && below.identity == above.identity
         && below.file == above.file
+        && below.view.map(|view| view.key) == above.view.map(|view| view.key)
         && (below.file.is_none() || below.offset + distance == above.offset)
 }
 

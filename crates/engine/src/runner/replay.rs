@@ -9,12 +9,14 @@
 //!
 //! * [`begin`] builds the process as the log says it was; [`memory`] arranges its address space;
 //! * [`calls`] gives system calls their recorded answers;
-//! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside.
+//! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside,
+//!   and [`extract`] cuts a region out.
 
 mod begin;
 mod calls;
 mod contexts;
 mod control;
+mod extract;
 mod memory;
 mod source;
 
@@ -172,6 +174,7 @@ fn reached(at: Position) {
         _ => match replayer().source.peek() {
             Some(Entry::Switch { .. }) => replayer().contexts.park(),
             Some(Entry::End(ending)) => finish(Some(*ending)),
+            None => finish(None),
             _ => diverge("a thread stopped, and nobody ran instead"),
         },
     }

@@ -40,8 +40,8 @@ const SLOT_SCRATCH: u8 = 2;
 
 /// Slot of the register that holds the base of the shadow.
 const SLOT_SHADOW: u8 = 6;
-/// Slot of rcx during a test against the shadow.
-const SLOT_CHECK: u8 = 7;
+/// Slot of the scratch register of tests against it.
+const SLOT_TEST: u8 = 7;
 
 /// Exit number of an indirect branch whose target has no translation at hand.
 pub const EXIT_INDIRECT: u32 = 1;
@@ -113,8 +113,10 @@ pub struct Translation {
     pub shape: Option<Shape>,
     /// The register that points to the record under construction.
     pub record_register: Option<u8>,
-    /// The register that holds the base of the shadow.
-    pub shadow_register: Option<u8>,
+    /// The registers of tests against the shadow: its base, and scratch.
+    pub test_registers: Option<(u8, u8)>,
+    /// The register through which values are loaded.
+    pub value_source: Option<u8>,
 }
 
 /// Which of its translations a superblock gets.
@@ -180,13 +182,19 @@ pub fn lower(
     shared: Shared,
     plan: &Plan,
     variant: Variant,
+    exact_flags: bool,
 ) -> Translation {
-    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, plan.memory));
+    let values = plan.values && variant != Variant::Untested;
+    let accesses = plan.observes_accesses();
+    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, accesses, values));
     let taken = observer.as_ref().map_or(Set::default(), |observer| {
-        Set::default().with(observer.record).with(observer.scratch)
+        let taken = Set::default().with(observer.record).with(observer.scratch);
+        observer.value.map_or(taken, |value| taken.with(value))
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
-    let screen = tested.then(|| Screen::new(superblock, taken)).filter(|screen| !screen.is_empty());
+    let screen = tested
+        .then(|| Screen::new(superblock, taken, exact_flags))
+        .filter(|screen| !screen.is_empty());
     let mut lower = Lower {
         superblock,
         emit: Emit::at(near),
@@ -209,7 +217,8 @@ pub fn lower(
     lower.body();
     lower.out_of_line();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
-    let shadow_register = lower.screen.as_ref().map(|screen| screen.base);
+    let value_source = lower.observer.as_ref().and_then(|it| it.value.map(|_| it.scratch));
+    let test_registers = lower.screen.as_ref().map(|screen| (screen.base, screen.scratch));
     Translation {
         code: lower.emit.into_bytes(),
         far: lower.far.into_bytes(),
@@ -219,7 +228,8 @@ pub fn lower(
         map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
-        shadow_register,
+        test_registers,
+        value_source,
     }
 }
 
@@ -254,9 +264,6 @@ impl Lower<'_> {
     }
 
     fn spill(&mut self, register: u8, slot_number: u8) {
-        if self.spills.has(register, slot_number) {
-            return;
-        }
         self.emit.store_cell(slot(slot_number), register);
         self.spills = self.spills.with(register, slot_number);
         self.note(false);
@@ -319,12 +326,12 @@ impl Lower<'_> {
             spills = spills
                 .with(observer.record, observe::SLOT_RECORD)
                 .with(observer.scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = observer.value {
+                spills = spills.with(value, observe::SLOT_VALUE);
+            }
         }
         if let Some(screen) = &self.screen {
-            spills = spills.with(screen.base, SLOT_SHADOW);
-            if screen.owns_rcx {
-                spills = spills.with(RCX, SLOT_RCX);
-            }
+            spills = spills.with(screen.base, SLOT_SHADOW).with(screen.scratch, SLOT_TEST);
         }
         spills
     }
@@ -337,17 +344,18 @@ impl Lower<'_> {
     /// Puts registers aside for observation.
     fn head(&mut self) {
         if let Some(observer) = &self.observer {
-            let (record, scratch) = (observer.record, observer.scratch);
+            let (record, scratch, value) = (observer.record, observer.scratch, observer.value);
             self.spill(record, observe::SLOT_RECORD);
             self.spill(scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = value {
+                self.spill(value, observe::SLOT_VALUE);
+            }
             self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
         }
         if let Some(screen) = &self.screen {
-            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            let (base, scratch) = (screen.base, screen.scratch);
             self.spill(base, SLOT_SHADOW);
-            if owns_rcx {
-                self.spill(RCX, SLOT_RCX);
-            }
+            self.spill(scratch, SLOT_TEST);
             self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
         }
     }
@@ -371,21 +379,24 @@ impl Lower<'_> {
     /// Tests accesses against the shadow.
     fn test_before(&mut self) {
         let Some(screen) = &self.screen else { return };
-        let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+        let (base, scratch) = (screen.base, screen.scratch);
         let checks = screen.before(self.index);
         for check in &checks {
-            if !owns_rcx {
-                self.spill(RCX, SLOT_CHECK);
+            self.shadow_address(check, base, scratch);
+            if !check.keeps_flags {
+                self.emit.compare_sum(scratch, base, check.width);
+                let hole = self.emit.branch_hole(Condition::NOT_EQUAL);
+                let (index, fields) = (self.index, self.fields());
+                self.pending.push((hole, Pending::Suspect { index, fields }));
+                continue;
             }
-            self.shadow_address(check, base);
-            self.emit.load_sum(RCX, RCX, base, check.width);
-            self.emit.jump_if_rcx_zero(5);
-            let hole = self.emit.jump_hole();
-            let (index, fields) = (self.index, self.fields());
-            self.pending.push((hole, Pending::Suspect { index, fields }));
-            if !owns_rcx {
-                self.unspill(RCX, SLOT_CHECK);
+            self.emit.load_sum(scratch, scratch, base, check.width);
+            if check.width > 2 {
+                self.emit.select_bits(scratch, scratch, cpu::field(offset_of!(Cpu, shadow_bits)));
             }
+            self.emit.rotate_right(scratch, if check.width == 2 { 16 } else { 8 });
+            let exists = cpu::field(offset_of!(Cpu, shadow));
+            self.emit.load_byte(scratch, scratch, exists as i32);
         }
         if !checks.is_empty() {
             self.spills = self.reserved();
@@ -393,27 +404,27 @@ impl Lower<'_> {
         }
     }
 
-    /// Where the shadow of tested bytes is, less its base, to rcx.
-    fn shadow_address(&mut self, check: &Check, base: u8) {
+    /// Where the shadow of tested bytes is, less its base, to the scratch register.
+    fn shadow_address(&mut self, check: &Check, base: u8, scratch: u8) {
         match check.form {
             Form::Constant(address) if check.segment == Segment::Flat => {
-                self.emit.load_constant(RCX, address >> SHADOW_SHIFT);
+                self.emit.load_constant(scratch, address >> SHADOW_SHIFT);
                 return;
             }
-            Form::Constant(address) => self.emit.load_constant(RCX, address),
+            Form::Constant(address) => self.emit.load_constant(scratch, address),
             Form::Base(register, displacement) => {
-                self.emit.lea(RCX, register, displacement as i32);
+                self.emit.lea(scratch, register, displacement as i32);
             }
             Form::Sum(register, index, scale, displacement) => {
-                self.emit.lea_scaled(RCX, register, index, scale, displacement);
+                self.emit.lea_scaled(scratch, register, index, scale, displacement);
             }
         }
         if check.segment != Segment::Flat {
             self.emit.segment_base(base, check.segment == Segment::Gs);
-            self.emit.lea_sum(RCX, RCX, base);
+            self.emit.lea_sum(scratch, scratch, base);
             self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
         }
-        self.emit.shift_right(RCX, base);
+        self.emit.shift_right(scratch, base);
     }
 
     fn observe_after(&mut self) {
@@ -427,23 +438,23 @@ impl Lower<'_> {
         self.observer.as_ref().map_or(0, Observer::fields)
     }
 
-    /// Completes the record with the number of an exit and gives registers back; rcx stays as it
-    /// is if it holds the target of an indirect branch.
-    fn foot(&mut self, exit: u32, fields: u16, target_in_rcx: bool) {
+    /// Completes the record with the number of an exit and gives registers back.
+    fn foot(&mut self, exit: u32, fields: u16) {
         if let Some(observer) = &self.observer {
-            let (record, scratch) = (observer.record, observer.scratch);
+            let (record, scratch, value) = (observer.record, observer.scratch, observer.value);
             self.emit.store_imm32(record, 0, exit);
             self.emit.lea(record, record, Observer::record_bytes(fields));
             self.emit.store_cell(cpu::field(offset_of!(Cpu, events)), record);
             self.unspill(record, observe::SLOT_RECORD);
             self.unspill(scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = value {
+                self.unspill(value, observe::SLOT_VALUE);
+            }
         }
         if let Some(screen) = &self.screen {
-            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            let (base, scratch) = (screen.base, screen.scratch);
             self.unspill(base, SLOT_SHADOW);
-            if owns_rcx && !target_in_rcx {
-                self.unspill(RCX, SLOT_RCX);
-            }
+            self.unspill(scratch, SLOT_TEST);
         }
     }
 
@@ -596,10 +607,7 @@ impl Lower<'_> {
                 Pending::ReturnElsewhere { index, fields } => {
                     self.emit.fill(hole);
                     self.index = index;
-                    self.spills = self.reserved().with(RDX, SLOT_RDX);
-                    if !self.spills.has(RCX, SLOT_RCX) {
-                        self.spills = self.spills.with(RCX, SLOT_RCX);
-                    }
+                    self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
                     self.emit.load(RDX, RSP, 0);
                     self.look_up();
@@ -614,19 +622,13 @@ impl Lower<'_> {
         }
     }
 
-    /// The instruction has not begun; only rcx is not what it was.
+    /// The instruction has not begun; nobody needs the flags.
     fn suspect(&mut self, index: u16, fields: u16) {
         self.index = index;
         self.spills = self.reserved();
-        if !self.spills.has(RCX, SLOT_RCX) {
-            self.spills = self.spills.with(RCX, SLOT_CHECK);
-            self.note(false);
-            self.unspill(RCX, SLOT_CHECK);
-        } else {
-            self.note(false);
-        }
+        self.note(false);
         let number = self.number_exit(index, fields, false);
-        self.foot(number, fields, false);
+        self.foot(number, fields);
         let stub = self.stub(number);
         let kind = ExitKind::Suspect(self.guest().pc());
         self.exits.push(Exit { kind, patch: 0, stub, executed: index });
@@ -645,7 +647,7 @@ impl Lower<'_> {
         self.index = executed.saturating_sub(1);
         self.spills = self.reserved();
         self.note(false);
-        self.foot(number, fields, false);
+        self.foot(number, fields);
         if tick {
             self.exit_with_tick(number, kind, executed);
         } else {
@@ -772,12 +774,14 @@ impl Lower<'_> {
     /// Registers that are not free for a moment: the guest's and the observer's.
     fn taken_registers(&self, uses: Set) -> Set {
         let uses = match &self.observer {
-            Some(observer) => uses.with(observer.record).with(observer.scratch),
+            Some(observer) => {
+                let uses = uses.with(observer.record).with(observer.scratch);
+                observer.value.map_or(uses, |value| uses.with(value))
+            }
             None => uses,
         };
         match &self.screen {
-            Some(screen) if screen.owns_rcx => uses.with(screen.base).with(RCX),
-            Some(screen) => uses.with(screen.base),
+            Some(screen) => uses.with(screen.base).with(screen.scratch),
             None => uses,
         }
     }
@@ -878,10 +882,10 @@ impl Lower<'_> {
         if self.observer.is_some() {
             let executed = self.index + 1;
             let number = self.number_exit(executed, fields, false);
-            self.foot(number, fields, true);
+            self.foot(number, fields);
             self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
         } else {
-            self.foot(0, 0, true);
+            self.foot(0, 0);
         }
     }
 

@@ -7,6 +7,7 @@ use engine::report::ModuleMap;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use symbols::symbol_table::{SymbolKind, SymbolTable};
 use symbols::{DebugFiles, Image, LoadedModule, Program};
 
 /// What is known of the program's files, shared with whoever is asked for functions.
@@ -24,23 +25,26 @@ impl Modules {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers for functions, and remembers what was mapped.
-    pub fn resolver(&self) -> Resolve {
+    /// Answers for functions, and remembers what was mapped. A function that rules name is found
+    /// where it is called too: the C library has several implementations of `memcpy`, and the same
+    /// ones for `memmove`, so only the stub that a caller goes through tells which it means.
+    pub fn resolver(&self, called: Vec<String>) -> Resolve {
         let this = self.clone();
         let files: Mutex<BTreeMap<String, Vec<(String, u64)>>> = Mutex::default();
         Resolve(Arc::new(move |map: &ModuleMap, names: &[String]| {
             let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = files
-                .entry(map.path.clone())
-                .or_insert_with(|| super::super::run::functions::functions(&map.path, names));
-            let end = map.offset + (map.end - map.start);
+            let found =
+                files.entry(map.path.clone()).or_insert_with(|| named(&map.path, names, &called));
             let mut known = this.lock();
             known.maps.push(map.clone());
+            let Some(loaded) = loaded(map) else { return Vec::new() };
             let mut addresses = Vec::new();
-            for (name, offset) in found.iter().filter(|(_, at)| (map.offset..end).contains(at)) {
-                let address = map.start + (offset - map.offset);
-                known.functions.push((address, name.clone()));
-                addresses.push(address);
+            for (name, address) in found.iter() {
+                let address = address.wrapping_add(loaded.bias);
+                if (map.start..map.end).contains(&address) {
+                    known.functions.push((address, name.clone()));
+                    addresses.push(address);
+                }
             }
             addresses.sort_unstable();
             addresses.dedup();
@@ -67,6 +71,30 @@ impl Modules {
         }
         Program::open(modules, &DebugFiles::default())
     }
+}
+
+/// The functions of these names in a file, and the stubs of those that are called, at addresses of
+/// the file.
+fn named(path: &str, names: &[String], called: &[String]) -> Vec<(String, u64)> {
+    let Ok(image) = Image::open(Path::new(path)) else { return Vec::new() };
+    let is_library = is_c_library(path);
+    let mut found = Vec::new();
+    for symbol in SymbolTable::of(&image, None).iter() {
+        let name = match symbol.kind {
+            SymbolKind::Stub => symbol.name.strip_suffix("@plt").filter(|name| has(called, name)),
+            SymbolKind::Function => {
+                let wanted = has(names, symbol.name) && !(is_library && has(called, symbol.name));
+                wanted.then_some(symbol.name)
+            }
+            _ => None,
+        };
+        found.extend(name.map(|name| (name.to_owned(), symbol.address.0)));
+    }
+    found
+}
+
+fn has(names: &[String], name: &str) -> bool {
+    names.iter().any(|known| known == name)
 }
 
 /// Where a file is loaded, from where one of its pieces with code is.

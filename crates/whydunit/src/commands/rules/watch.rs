@@ -25,6 +25,8 @@ pub struct Watch {
     modules: Modules,
     stream: Arc<Mutex<Option<Stream>>>,
     plan: Plan,
+    /// Functions that rules name.
+    called: Vec<String>,
 }
 
 /// What was found.
@@ -44,8 +46,9 @@ impl Watch {
     pub fn new(chosen: &Chosen) -> Self {
         let detector = Detector::new(chosen.rules.clone(), chosen.allocators.clone());
         let plan = plan(&detector);
+        let called = detector.needs().functions.iter().cloned().collect();
         let stream = Arc::new(Mutex::new(Some(Stream::new(detector))));
-        Self { modules: Modules::default(), stream, plan }
+        Self { modules: Modules::default(), stream, plan, called }
     }
 
     /// What has to be observed.
@@ -55,7 +58,7 @@ impl Watch {
 
     /// Finds the functions that rules name.
     pub fn resolver(&self) -> Resolve {
-        self.modules.resolver()
+        self.modules.resolver(self.called.clone())
     }
 
     /// The consumer of the first process; none of the others has one.
@@ -100,12 +103,12 @@ impl Watch {
 /// What the rules of a detector need to see.
 fn plan(detector: &Detector) -> Plan {
     let needs = detector.needs();
-    let everything = needs.pointers || needs.accesses;
-    let ranges = everything || needs.descriptors;
+    // Who made a system call only the calls before it tell.
+    let everything = needs.pointers || needs.accesses || needs.descriptors;
     Plan {
         blocks: everything,
         memory: everything,
-        syscalls: if ranges { Syscalls::Ranges } else { Syscalls::Answers },
+        syscalls: if everything { Syscalls::Ranges } else { Syscalls::Answers },
         names: detector.function_names(),
         ..Plan::default()
     }
@@ -118,7 +121,7 @@ fn fault(stream: &mut Stream, crash: &CrashReport) {
     if crash.trap != PAGE_FAULT {
         return;
     }
-    let code = crate::render::crash::code_at(crash);
+    let code = crate::render::crash::code_at(crash, crash.pc);
     let access = Access { address: crash.address, size: 1, write: crash.error & WRITES != 0 };
     stream.fault(crash.pc, &code, access);
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function in a file: its name, and its offset there.
-pub type Found = Vec<(String, u64)>;
+type Found = Vec<(String, u64)>;
 
 /// Looks into each file once.
 pub fn resolver() -> Resolve {
@@ -30,7 +30,7 @@ fn addresses(map: &ModuleMap, found: &Found) -> Vec<u64> {
 }
 
 /// The functions of these names in a file; none if it cannot be read.
-pub fn functions(path: &str, names: &[String]) -> Found {
+fn functions(path: &str, names: &[String]) -> Found {
     let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
     let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return Vec::new() };
     let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();
