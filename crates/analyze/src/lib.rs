@@ -3,5 +3,6 @@
 #![forbid(unsafe_code)]
 
 pub mod dependence;
+pub mod rules;
 pub mod semantics;
 pub mod slice;

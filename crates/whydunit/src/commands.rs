@@ -3,7 +3,13 @@
 mod correlate;
 mod count;
 mod demo;
+mod extract;
+mod info;
 mod linearize;
+mod moments;
+mod record;
+mod replay;
+pub mod rules;
 mod run;
 mod slice;
 mod slicing;
@@ -23,6 +29,14 @@ pub enum Command {
     Run(run::Run),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
+    /// Record a program: one file from which all of the run can be seen again
+    Record(record::Record),
+    /// Replay a recording, and check that it goes as it went
+    Replay(replay::Replay),
+    /// Cut a self-contained region out of a recording
+    Extract(extract::Extract),
+    /// Tell what is in a recording
+    Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
@@ -41,7 +55,11 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Extract(command) => command.run(),
+            Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
             Self::Slice(command) => command.run(),

@@ -78,6 +78,8 @@ struct Writer {
     bases: Bases,
     /// Accesses of the next exit's instruction.
     explicit: Vec<u8>,
+    /// What the kernel writes in the system call that comes next, where the stream says so.
+    kernel: Option<Vec<(u64, u64)>>,
     threads: FxHashMap<u32, ThreadWriter>,
     current: ThreadWriter,
     /// Where the indirect jump or call of each exit last went.
@@ -144,6 +146,11 @@ impl Trace {
             }
             // What was not completed defines nothing that anyone could rely on.
             Record::Cut(..) => self.writer.explicit.clear(),
+            Record::Buffers(buffers) => {
+                let written = buffers.flatten().filter(|buffer| buffer.write);
+                self.writer.kernel = Some(written.map(|it| (it.address, it.length)).collect());
+            }
+            Record::Single(_) | Record::Probe(..) => {}
         }
     }
 
@@ -165,7 +172,10 @@ impl Trace {
             writer.open.extend(value.to_le_bytes());
         }
         writer.open.extend(answer.to_le_bytes());
-        let ranges = system_calls::written(number, &arguments, answer);
+        let ranges = writer
+            .kernel
+            .take()
+            .unwrap_or_else(|| system_calls::written(number, &arguments, answer));
         if !ranges.is_empty() {
             writer.word(WROTE);
             writer.word(ranges.len() as u32);

@@ -10,7 +10,7 @@ mod memory;
 mod stack;
 
 pub use cause::signal_name;
-pub use memory::{code_at, program};
+pub use memory::{code_at, program, program_of};
 
 use super::finding;
 use super::style::Style;

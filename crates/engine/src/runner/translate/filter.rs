@@ -1,0 +1,346 @@
+//! Weaves the **address shadow** into a translation: every access is tested before it is made.
+//!
+//! A byte of the shadow stands for eight of the guest's: that of an address is at
+//! `(address >> 3) + BASE`. `BASE` has the bits of 3 at its low end, so the one register that holds
+//! it is also the shift count. Where flags are dead the test is
+//!
+//! ```text
+//! lea T, [operand]; shrx T, T, BASE; cmp byte [T + BASE], 0; jne suspect
+//! ```
+//!
+//! Elsewhere nothing may touch them, and a branch would need rcx. There the shadow becomes part of an
+//! address that exists only if all of it is zero:
+//!
+//! ```text
+//! lea T, [operand]; shrx T, T, BASE; movzx T, byte [T + BASE]; rorx T, T, 8; movzx T, byte [T + cell]
+//! ```
+//!
+//! For that every byte of the shadow that is not zero has its highest bit set. Flags that are dead
+//! can still be seen by a handler of the guest's if the access faults; a guest that has one gets the
+//! second form everywhere ([`Screen::new`], `exact`).
+//!
+//! Accesses whose addresses differ by constants share a test, as far as eight bytes of shadow
+//! reach. Which bytes an access touches exactly is known only to the dispatcher: the test in
+//! translated code may look at a granule too many, never at one too few. Where it finds anything
+//! the superblock is left, the dispatcher looks closely, and the instruction runs without a test.
+
+use super::accesses::{Accesses, Form, Operand};
+use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
+use super::observe::{NEVER_RESERVED, derived};
+use super::superblock::{Guest, Role, Superblock};
+use events::plan::GRANULE;
+use events::shape::Segment;
+use iced_x86::{Mnemonic, Register};
+
+/// Most bytes of the guest's that one test covers, wherever they start.
+const REACH: i64 = 7 * GRANULE as i64;
+
+/// A test, made before an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Check {
+    /// Which instruction.
+    pub index: u16,
+    /// Where the tested bytes start.
+    pub form: Form,
+    /// What that is relative to.
+    pub segment: Segment,
+    /// Bytes of the shadow to look at: 1, 2, 4 or 8.
+    pub width: u8,
+    /// Whether flags must be left alone.
+    pub keeps_flags: bool,
+}
+
+/// The tests of a superblock, and the registers they need.
+pub struct Screen {
+    /// Register that holds the base of the shadow.
+    pub base: u8,
+    /// Scratch register.
+    pub scratch: u8,
+    checks: Vec<Check>,
+}
+
+impl Screen {
+    /// For a superblock that leaves two registers alone besides those in `taken`. `exact`: also dead
+    /// flags must be right when an access faults.
+    pub fn new(superblock: &Superblock, taken: Set, exact: bool) -> Self {
+        let used = superblock.guests.iter().fold(taken.0, |used, guest| used | guest.facts.uses.0);
+        let mut free = (0..16u8)
+            .filter(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register));
+        let mut next = || free.next().expect("the superblock leaves two registers alone");
+        let (base, scratch) = (next(), next());
+        let mut checks = group(&places(superblock));
+        let dead =
+            if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
+        for check in &mut checks {
+            check.keeps_flags = !dead[check.index as usize];
+        }
+        Self { base, scratch, checks }
+    }
+
+    /// Whether nothing needs to be tested.
+    pub fn is_empty(&self) -> bool {
+        self.checks.is_empty()
+    }
+
+    /// The tests to make before an instruction.
+    pub fn before(&self, index: u16) -> Vec<Check> {
+        let from = self.checks.partition_point(|check| check.index < index);
+        let to = self.checks.partition_point(|check| check.index <= index);
+        self.checks[from..to].to_vec()
+    }
+}
+
+/// For each instruction, whether nobody reads the arithmetic flags that it starts with.
+fn dead_flags(superblock: &Superblock) -> Vec<bool> {
+    let mut flags = ALL_FLAGS;
+    let mut dead: Vec<bool> = superblock
+        .guests
+        .iter()
+        .rev()
+        .map(|guest| {
+            if !matches!(guest.role, Role::Plain | Role::FollowedJump | Role::FollowedCall) {
+                flags = ALL_FLAGS;
+            }
+            let written = if may_keep_flags(guest) { 0 } else { guest.facts.flags_written };
+            flags = flags & !written | guest.facts.flags_read;
+            flags & ARITHMETIC_FLAGS == 0
+        })
+        .collect();
+    dead.reverse();
+    dead
+}
+
+/// Instructions that write flags only if their count is not zero.
+fn may_keep_flags(guest: &Guest) -> bool {
+    use Mnemonic as M;
+    let instruction = &guest.instruction;
+    let by_register =
+        [1, 2].iter().any(|operand| instruction.op_register(*operand) == Register::CL);
+    let shifts = matches!(
+        instruction.mnemonic(),
+        M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd
+    );
+    shifts && by_register || instruction.is_string_instruction()
+}
+
+/// The part of an address that is not known, in terms of values that registers had: two places
+/// with the same origin differ by a constant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Origin {
+    Nothing,
+    Value(u32),
+    Sum(Option<u32>, u32, u8),
+}
+
+/// An access and where it is relative to its origin.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    index: u16,
+    origin: Origin,
+    offset: i64,
+    operand: Operand,
+}
+
+/// All accesses of a superblock, in order.
+fn places(superblock: &Superblock) -> Vec<Place> {
+    let mut values: [(u32, i64); 16] = std::array::from_fn(|register| (register as u32, 0));
+    let mut fresh = 16;
+    let mut places = Vec::new();
+    for (index, guest) in superblock.guests.iter().enumerate() {
+        if let Accesses::List(list) = &guest.accesses {
+            for operand in list {
+                let (origin, offset) = origin(operand.form, &values);
+                places.push(Place { index: index as u16, origin, offset, operand: *operand });
+            }
+        }
+        let kept = derived(guest).map(|(to, from, by)| {
+            let (value, offset) = values[from as usize];
+            (to, (value, offset.wrapping_add(by)))
+        });
+        for register in (0..16u8).filter(|register| guest.facts.writes.has(*register)) {
+            values[register as usize] = (fresh, 0);
+            fresh += 1;
+        }
+        if let Some((to, value)) = kept {
+            values[to as usize] = value;
+        }
+    }
+    places
+}
+
+fn origin(form: Form, values: &[(u32, i64); 16]) -> (Origin, i64) {
+    match form {
+        Form::Constant(address) => (Origin::Nothing, address as i64),
+        Form::Base(base, displacement) => {
+            let (value, offset) = values[base as usize];
+            (Origin::Value(value), offset.wrapping_add(displacement))
+        }
+        Form::Sum(base, index, scale, displacement) => {
+            let (value, offset) = values[index as usize];
+            let scaled = offset.wrapping_mul(i64::from(scale));
+            let (base, offset) = match base.map(|base| values[base as usize]) {
+                Some((value, offset)) => (Some(value), offset.wrapping_add(scaled)),
+                None => (None, scaled),
+            };
+            (Origin::Sum(base, value, scale), offset.wrapping_add(i64::from(displacement)))
+        }
+    }
+}
+
+/// One test for as many accesses as it can cover, made before the first of them.
+fn group(places: &[Place]) -> Vec<Check> {
+    let mut checks = Vec::new();
+    let mut covered = vec![false; places.len()];
+    for first in 0..places.len() {
+        if covered[first] {
+            continue;
+        }
+        let start = places[first];
+        let (mut low, mut high) = (start.offset, end(&start));
+        for (other, covered) in places.iter().zip(&mut covered).skip(first + 1) {
+            let (wider_low, wider_high) = (low.min(other.offset), high.max(end(other)));
+            let same = other.origin == start.origin
+                && other.operand.segment == start.operand.segment
+                && wider_high.checked_sub(wider_low).is_some_and(|bytes| bytes <= REACH)
+                && moved(start.operand.form, wider_low.wrapping_sub(start.offset)).is_some();
+            if same && !*covered {
+                *covered = true;
+                (low, high) = (wider_low, wider_high);
+            }
+        }
+        cover(&start, low, high, &mut checks);
+    }
+    checks
+}
+
+fn end(place: &Place) -> i64 {
+    place.offset.wrapping_add(i64::from(place.operand.size))
+}
+
+/// The tests for the bytes from `low` to `high`; more than one only for a very long operand.
+fn cover(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
+    let mut from = low;
+    while from < high {
+        let bytes = (high - from).min(REACH);
+        let by = from.wrapping_sub(start.offset);
+        let form = moved(start.operand.form, by).expect("an operand is short");
+        // Wherever it starts in its granule.
+        let granules = (bytes as u64 + 2 * (GRANULE - 1)) / GRANULE;
+        let width = granules.next_power_of_two() as u8;
+        let segment = start.operand.segment;
+        checks.push(Check { index: start.index, form, segment, width, keeps_flags: true });
+        from += bytes;
+    }
+}
+
+/// The same form some bytes further, if it can be written down.
+fn moved(form: Form, by: i64) -> Option<Form> {
+    Some(match form {
+        Form::Constant(address) => Form::Constant(address.wrapping_add_signed(by)),
+        Form::Base(base, displacement) => {
+            let displacement = displacement.checked_add(by)?;
+            i32::try_from(displacement).ok()?;
+            Form::Base(base, displacement)
+        }
+        Form::Sum(base, index, scale, displacement) => {
+            let displacement = i64::from(displacement).checked_add(by)?;
+            Form::Sum(base, index, scale, i32::try_from(displacement).ok()?)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::translate::superblock::{CodeSource, Limits, decode};
+    use std::collections::BTreeSet;
+
+    struct Code(Vec<u8>);
+
+    impl CodeSource for Code {
+        fn code_at(&self, pc: u64) -> &[u8] {
+            &self.0[(pc as usize - 0x1000).min(self.0.len())..]
+        }
+    }
+
+    /// A superblock of these instructions and a return.
+    fn superblock(instructions: &[&[u8]]) -> Superblock {
+        let code = Code([instructions.concat(), vec![0xc3]].concat());
+        let stops = BTreeSet::new();
+        let limits = Limits { accesses: true, ..Limits::new(64, &stops) };
+        decode(&code, 0x1000, limits).expect("code")
+    }
+
+    fn checks(instructions: &[&[u8]]) -> Vec<Check> {
+        Screen::new(&superblock(instructions), Set::default(), true).checks
+    }
+
+    fn check(index: u16, form: Form, width: u8) -> Check {
+        Check { index, form, segment: Segment::Flat, width, keeps_flags: true }
+    }
+
+    #[test]
+    fn pushes_share_one_test() {
+        let found = checks(&[
+            &[0x55],                   // push rbp
+            &[0x53],                   // push rbx
+            &[0x48, 0x83, 0xec, 8],    // sub rsp, 8
+            &[0x48, 0x89, 0x3c, 0x24], // mov [rsp], rdi
+            &[0x48, 0x83, 0xc4, 8],    // add rsp, 8
+            &[0x5b],                   // pop rbx
+            &[0x5d],                   // pop rbp
+        ]);
+        // From rsp - 24 to rsp + 8: the return reads there.
+        assert_eq!(found, [check(0, Form::Base(4, -24), 8)]);
+    }
+
+    #[test]
+    fn a_register_that_changed_is_another_origin() {
+        let found = checks(&[
+            &[0x48, 0x8b, 0x47, 8],             // mov rax, [rdi + 8]
+            &[0x48, 0x8b, 0x17],                // mov rdx, [rdi]
+            &[0x48, 0x8b, 0x38],                // mov rdi, [rax]
+            &[0x48, 0x8b, 0x37],                // mov rsi, [rdi]
+            &[0x4c, 0x8b, 0x82, 0, 0x10, 0, 0], // mov r8, [rdx + 4096]
+            &[0xc7, 0x02, 5, 0, 0, 0],          // mov dword [rdx], 5
+        ]);
+        let expected = [
+            check(0, Form::Base(7, 0), 4),
+            check(2, Form::Base(0, 0), 2),
+            check(3, Form::Base(7, 0), 2),
+            check(4, Form::Base(2, 4096), 2),
+            check(5, Form::Base(2, 0), 2),
+            check(6, Form::Base(4, 0), 2),
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn sums_are_compared_by_their_parts() {
+        let found = checks(&[
+            &[0x48, 0x8b, 0x04, 0xf7], // mov rax, [rdi + rsi * 8]
+            &[0x48, 0x83, 0xc6, 1],    // add rsi, 1
+            &[0x48, 0x8b, 0x14, 0xf7], // mov rdx, [rdi + rsi * 8]
+        ]);
+        let expected = [check(0, Form::Sum(Some(7), 6, 8, 0), 4), check(3, Form::Base(4, 0), 2)];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn flags_are_dead_only_where_all_of_them_are_written_for_sure() {
+        for (between, keeps_flags) in [
+            (&[0x90][..], false),                 // nop
+            (&[0x48, 0x01, 0xfe], false),         // add rsi, rdi
+            (&[0x48, 0x11, 0xfe], true),          // adc rsi, rdi
+            (&[0x40, 0x0f, 0x92, 0xc6], true),    // setc sil
+            (&[0x48, 0xd3, 0xe6], false),         // shl rsi, cl
+            (&[0x48, 0xd3, 0xe6, 0x72, 0], true), // shl rsi, cl; jc on
+            (&[0xc3], true),                      // ret
+        ] {
+            // mov rax, [rdi]; …; cmp rax, rdx
+            let superblock = superblock(&[&[0x48, 0x8b, 0x07], between, &[0x48, 0x39, 0xd0]]);
+            let checks = Screen::new(&superblock, Set::default(), false).checks;
+            assert_eq!(checks[0].keeps_flags, keeps_flags, "{between:x?}");
+        }
+    }
+}
