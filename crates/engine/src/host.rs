@@ -61,7 +61,10 @@ pub struct Record {
 
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
 #[derive(Clone)]
-pub struct Resolve(pub Arc<dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync>);
+pub struct Resolve(pub Arc<ResolveIn>);
+
+/// Looks into one mapped file for functions of these names.
+pub type ResolveIn = dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync;
 
 impl std::fmt::Debug for Resolve {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -39,7 +39,7 @@ const MASK_48: u64 = (1 << 48) - 1;
 const RT_SIGRETURN: u64 = 15;
 
 /// A moment of the window: how many instructions of all threads have executed before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(pub u64);
 
 /// Part of the window.
@@ -466,12 +466,6 @@ pub struct When {
     pub bases: Bases,
     /// Instructions executed before it.
     pub moment: Moment,
-}
-
-impl Default for Moment {
-    fn default() -> Self {
-        Self(0)
-    }
 }
 
 /// Reads a window from its end to its start.

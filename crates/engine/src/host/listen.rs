@@ -117,8 +117,9 @@ impl<'a> Events<'a> {
         if let Some(rings) = &self.rings {
             rings.about_to_leave();
         }
-        let fine = self.feeding.into_iter().map(|thread| thread.join().is_ok());
-        let fine = fine.fold(true, |all, one| all && one);
+        // All of them are waited for, whatever became of one.
+        let broken = self.feeding.into_iter().filter_map(|thread| thread.join().err()).count();
+        let fine = broken == 0;
         if let Some(rings) = &self.rings {
             rings.leave();
         }
