@@ -188,7 +188,9 @@ fn reached(at: Position) {
 fn report_abort(ending: Ending) {
     if ending == Ending::Signal(libc::SIGABRT) {
         const SI_TKILL: i32 = -6;
-        let info = SignalInfo::fault(libc::SIGABRT, SI_TKILL, 0, (0, 0));
+        // As it is reported, the process has sent it to itself.
+        let sender = sys::getpid() as u64;
+        let info = SignalInfo::fault(libc::SIGABRT, SI_TKILL, sender, (0, 0));
         let thread = replayer().contexts.current();
         report::crash(&info, &cpu().registers, thread, engine());
     }
