@@ -59,12 +59,12 @@ pub struct Record {
     pub to: Option<Point>,
 }
 
+/// Where in a module functions of these names begin.
+pub type FindFunctions = dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync;
+
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
 #[derive(Clone)]
-pub struct Resolve(pub Arc<ResolveIn>);
-
-/// Looks into one mapped file for functions of these names.
-pub type ResolveIn = dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync;
+pub struct Resolve(pub Arc<FindFunctions>);
 
 impl std::fmt::Debug for Resolve {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
