@@ -3,6 +3,7 @@
 //! * [`start`] turns a fresh process into a runner; [`load`] brings the guest in;
 //! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
 //! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
+//! * [`record`] writes down what a replay needs, [`replay`] does it again;
 //! * [`screen`] tests accesses, [`stops`] are places of probes and patches, [`orders`] come from the
 //!   host while the guest runs;
 //! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
@@ -13,6 +14,7 @@ pub mod arena;
 pub mod baton;
 pub mod buffers;
 pub mod cache;
+pub mod clock;
 pub mod cpu;
 pub mod emulate;
 pub mod engine;
@@ -24,7 +26,10 @@ pub mod layout;
 pub mod load;
 pub mod memory;
 pub mod orders;
+pub mod record;
+pub mod replay;
 pub mod report;
+pub mod robust;
 pub mod screen;
 pub mod signal;
 pub mod stack;

@@ -136,10 +136,10 @@ impl Bases {
 }
 
 /// Whether it writes, address, bytes.
-pub(crate) type ExplicitAccess = (bool, u64, u32);
+pub type ExplicitAccess = (bool, u64, u32);
 
 /// Reads the accesses of a record into a list that is empty before.
-pub(crate) fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
+pub fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
     out.clear();
     while !list.is_empty() {
         out.push((list.u8()? & 1 != 0, list.u64()?, list.u32()?));
@@ -408,7 +408,8 @@ fn probed(registers: u32, values: &[u8], each: &mut impl FnMut(Event)) {
     }
 }
 
-fn expand(
+/// The events of one path. `explicit` has what the last record of accesses listed, and is used up.
+pub fn expand(
     path: &Path<'_, '_>,
     bases: Bases,
     explicit: &mut Vec<ExplicitAccess>,

@@ -56,7 +56,6 @@ pub struct Fragment {
     end: u64,
     body: u64,
     map: Map,
-    pcs: Box<[u64]>,
     incoming: Vec<u32>,
     alive: bool,
     observed: Option<Observed>,
@@ -113,11 +112,6 @@ impl Fragment {
     /// The registers that tests against the shadow use in it: its base, and scratch.
     pub fn test_registers(&self) -> Option<(u8, u8)> {
         self.test_registers
-    }
-
-    /// Guest address of an instruction of the superblock.
-    pub fn pc_of(&self, index: u16) -> u64 {
-        self.pcs[index as usize]
     }
 }
 
@@ -273,6 +267,11 @@ impl Cache {
         }
     }
 
+    /// Where indirect branches go whose target has no translation at hand.
+    pub fn table_miss(&self) -> u64 {
+        self.shared.table_miss
+    }
+
     /// The live translation of a guest address.
     pub fn find(&self, pc: u64, variant: Variant) -> Option<Id> {
         self.by_pc.get(&key(pc, variant)).copied()
@@ -293,9 +292,29 @@ impl Cache {
         self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end
     }
 
-    /// Translates a superblock into the cache, which is not full. Also the facts for the
-    /// consumer of its events. `stop`: the dispatcher must be there whenever it is entered.
+    /// Translates a superblock into the cache, which is not full, for everyone to find. Also the
+    /// facts for the consumer of its events. `stop`: the dispatcher must be there whenever it is
+    /// entered.
     pub fn add(
+        &mut self,
+        superblock: &Superblock,
+        plan: &Plan,
+        variant: Variant,
+        stop: bool,
+    ) -> (Id, Option<Shape>) {
+        let (id, shape) = self.add_alone(superblock, plan, variant, stop);
+        let mut pages: Vec<u64> = superblock.pages().collect();
+        pages.sort_unstable();
+        pages.dedup();
+        for page in pages {
+            self.by_page.entry(page).or_default().push(id);
+        }
+        self.by_pc.insert(key(superblock.pc, variant), id);
+        (id, shape)
+    }
+
+    /// As [`Self::add`], but nobody else finds it: it is for one execution, and then dropped.
+    pub fn add_alone(
         &mut self,
         superblock: &Superblock,
         plan: &Plan,
@@ -339,24 +358,12 @@ impl Cache {
             exit: *exit,
             linked: false,
         }));
-        let mut pages: Vec<u64> = superblock
-            .guests
-            .iter()
-            .flat_map(|guest| [guest.pc() / PAGE, (guest.instruction.next_ip() - 1) / PAGE])
-            .collect();
-        pages.sort_unstable();
-        pages.dedup();
-        for page in pages {
-            self.by_page.entry(page).or_default().push(id);
-        }
-        self.by_pc.insert(key(superblock.pc, variant), id);
         self.fragments.push(Fragment {
             pc: superblock.pc,
             start,
             end: self.next,
             body: start + u64::from(translation.body),
             map: translation.map,
-            pcs: superblock.guests.iter().map(|guest| guest.pc()).collect(),
             incoming: Vec::new(),
             alive: true,
             observed: translation.record_register.map(|record_register| Observed {
@@ -388,7 +395,7 @@ impl Cache {
             return;
         }
         from.linked = true;
-        let (patch, target) = (from.exit.patch, self.fragments[to as usize].body);
+        let (patch, target) = (from.exit.patch, self.fragments[to as usize].body as u32);
         write_displacement(patch, target);
         self.fragments[to as usize].incoming.push(index as u32);
     }
@@ -426,6 +433,22 @@ impl Cache {
         !pages.is_empty()
     }
 
+    /// Drops what [`Self::add_alone`] added. Its room is used again if nothing came after it and
+    /// no consumer of events knows the numbers of its exits.
+    pub fn drop_alone(&mut self, id: Id) {
+        let fragment = &self.fragments[id as usize];
+        let last = id as usize + 1 == self.fragments.len() && fragment.observed.is_none();
+        let start = fragment.start;
+        self.drop_one(id);
+        if last {
+            self.fragments.pop();
+            self.next = start;
+            while self.exits.last().is_some_and(|exit| exit.fragment == id) {
+                self.exits.pop();
+            }
+        }
+    }
+
     /// Whether a page has translations.
     pub fn has_page(&self, address: u64) -> bool {
         self.by_page.contains_key(&(address / PAGE))
@@ -436,6 +459,8 @@ impl Cache {
         if !std::mem::replace(&mut fragment.alive, false) {
             return;
         }
+        // Nobody is inside, nor will be: the way back is not asked for again.
+        (fragment.map, fragment.observed) = (Map::default(), None);
         let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
         for exit in std::mem::take(&mut fragment.incoming) {
             let from = &mut self.exits[exit as usize];
@@ -476,7 +501,8 @@ impl Cache {
             return None;
         }
         let (point, boundary) = fragment.map.find((address - fragment.start) as u32)?;
-        Some(Located { point, pc: fragment.pc_of(point.index), boundary, fragment: index as Id })
+        let pc = fragment.map.pc_of(fragment.pc, point.index)?;
+        Some(Located { point, pc, boundary, fragment: index as Id })
     }
 
     /// Translations and bytes of code, for statistics.
@@ -508,7 +534,7 @@ fn second_index(pc: u64) -> usize {
 /// Slot of rax while the second table is looked at.
 const SLOT_SECOND: u8 = 5;
 
-fn write_displacement(at: u64, target: u64) {
+fn write_displacement(at: u32, target: u32) {
     let distance = target.wrapping_sub(at + 4) as i32;
     // SAFETY: `at` is the displacement of a jump inside the cache, which is mapped writable, and
     // no thread executes there while we hold the baton.

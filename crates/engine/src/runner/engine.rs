@@ -8,6 +8,9 @@ use super::events::Ring;
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::record::region::Region;
+use super::record::{self, Recorder};
+use super::replay::{self, Replayer};
 use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
@@ -19,11 +22,11 @@ use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, guest, report};
+use super::{baton, clock, guest, report};
 use crate::config::Config;
 use crate::report::Message;
 use ::events::plan::Filter;
-use ::events::{Plan, record};
+use ::events::{Plan, record as event};
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,12 +55,22 @@ pub struct Engine {
     pub guarded: BTreeMap<u64, u64>,
     /// An instruction to run by itself, without guarding the page it is on.
     pub alone: Option<u64>,
+    /// Where the next piece of code must end, which is then run once.
+    pub stop_before: Vec<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
     /// Threads that have not ended.
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// The guest's first thread.
+    pub first: *mut Thread,
+    /// What of the run is recorded.
+    pub region: Region,
+    /// Writes a recording, if one is made.
+    pub recorder: Option<Box<Recorder>>,
+    /// Reads one, if it is replayed.
+    pub replayer: Option<Box<Replayer>>,
     /// Event ring, if anything is written there.
     pub ring: Option<Ring>,
     /// How many accesses have been listed of the one instruction that is about to execute.
@@ -76,6 +89,16 @@ pub struct Engine {
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+
+/// Says which thread holds the baton.
+pub fn set_running(thread: *mut Thread) {
+    RUNNING.store(thread, Ordering::Relaxed);
+}
+
+/// Makes an engine the one of this process.
+pub fn install(engine: Box<Engine>) {
+    ENGINE.store(Box::into_raw(engine), Ordering::Relaxed);
+}
 
 /// The engine, for whoever holds the baton.
 pub fn engine() -> &'static mut Engine {
@@ -115,7 +138,7 @@ impl Engine {
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
         let plan = config.plan.clone();
         let ring = (plan.emits() || config.controlled).then(|| {
-            Ring::new(None)
+            Ring::new(config.rings, None)
                 .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
         });
         let mut fresh = Box::new(Self {
@@ -127,9 +150,14 @@ impl Engine {
             arguments,
             guarded: BTreeMap::new(),
             alone: None,
+            stop_before: Vec::new(),
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            first: null_mut(),
+            region: Region::default(),
+            recorder: None,
+            replayer: None,
             ring,
             listed: None,
             outside: Plan::default(),
@@ -148,9 +176,9 @@ impl Engine {
         self.arrange(plan);
         self.cache.flush();
         self.plan_number += 1;
-        self.define(&record::FLUSH.to_le_bytes());
+        self.define(&event::FLUSH.to_le_bytes());
         let number = self.plan_number.to_le_bytes();
-        self.define(&[record::PLAN.to_le_bytes(), number].concat());
+        self.define(&[event::PLAN.to_le_bytes(), number].concat());
         self.mute_unless_observed(sys::gettid());
     }
 
@@ -161,7 +189,7 @@ impl Engine {
         let exact = faults.iter().any(handles);
         if exact && !std::mem::replace(&mut self.cache.exact_flags, exact) {
             self.cache.flush();
-            self.define(&record::FLUSH.to_le_bytes());
+            self.define(&event::FLUSH.to_le_bytes());
         }
     }
 
@@ -186,7 +214,10 @@ impl Engine {
     /// The translation of the code at `pc`, made now if need be.
     fn translation(&mut self, pc: u64, variant: Variant) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
-        if !alone && let Some(id) = self.cache.find(pc, variant) {
+        if !alone
+            && self.stop_before.is_empty()
+            && let Some(id) = self.cache.find(pc, variant)
+        {
             return Ok(id);
         }
         let inside = self.config.plan.covers(pc);
@@ -200,6 +231,7 @@ impl Engine {
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
             code: &plan.code,
+            once: &self.stop_before,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
@@ -208,16 +240,20 @@ impl Engine {
         }
         if self.cache.is_full() {
             self.cache.flush();
-            self.define(&record::FLUSH.to_le_bytes());
+            self.define(&event::FLUSH.to_le_bytes());
         }
         let stop = self.stops.places().contains(&pc);
         let plan = if inside { &self.config.plan } else { &self.outside };
-        let (id, shape) = self.cache.add(&superblock, plan, variant, stop);
+        let (id, shape) = if alone {
+            self.cache.add_alone(&superblock, plan, variant, stop)
+        } else {
+            self.cache.add(&superblock, plan, variant, stop)
+        };
         if let Some(shape) = shape {
             let mut bytes = vec![0; 8];
             shape.write(&mut bytes);
             let length = bytes.len() as u32 - 8;
-            bytes[0..4].copy_from_slice(&record::DEFINE.to_le_bytes());
+            bytes[0..4].copy_from_slice(&event::DEFINE.to_le_bytes());
             bytes[4..8].copy_from_slice(&length.to_le_bytes());
             self.define(&bytes);
         }
@@ -226,20 +262,21 @@ impl Engine {
 
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
-        let (code, error) = if mapped { (2, 0x15) } else { (1, 0x14) };
-        let canonical = address < 1 << 47;
-        if canonical {
-            SignalInfo::fault(libc::SIGSEGV, code, address, (14, error))
-        } else {
-            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        let code = if mapped { 2 } else { 1 };
+        match address >> 47 {
+            0 if !mapped => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14)),
+            // Of its own half the kernel does not tell what is mapped.
+            0 | layout::KERNEL_HALF => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15)),
+            _ => SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)),
         }
     }
 }
 
 /// Starts the guest's first thread; the calling kernel thread becomes it.
 pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
-    ENGINE.store(Box::into_raw(fresh), Ordering::Relaxed);
+    install(fresh);
     let thread = Box::into_raw(thread);
+    engine().first = thread;
     let mut mask = Mask::default();
     // SAFETY: the kernel writes one mask; the thread was just made.
     unsafe {
@@ -249,6 +286,8 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
+    // SAFETY: just made, and not running yet.
+    record::region::start(engine(), unsafe { &mut *thread });
     files::keep_spare();
     engine().announce(0..layout::USER_END);
     run(thread as u64)
@@ -267,13 +306,23 @@ pub extern "C" fn run(thread: u64) -> ! {
     let mut came_by = CameBy::Elsewhere;
     loop {
         // SAFETY: only this kernel thread frees it, at its end.
-        came_by = step(unsafe { &mut *thread }, came_by);
+        let thread = unsafe { &mut *thread };
+        record::region::look(thread);
+        let (alone, stops) = record::cut(engine());
+        if alone {
+            engine().alone = Some(cpu().registers.pc);
+        }
+        if stops {
+            thread.preempt = true;
+            thread.attention = 1;
+        }
+        came_by = step(thread, came_by);
     }
 }
 
 /// How a thread came to its pc.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CameBy {
+pub enum CameBy {
     /// By an exit that can be linked.
     Exit(u64),
     /// By an indirect branch.
@@ -292,23 +341,28 @@ pub unsafe fn take_baton(thread: *mut Thread) {
         baton::acquire(thread);
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
-        if let Some(ring) = &engine().ring {
+        let engine = engine();
+        if let Some(recorder) = &mut engine.recorder {
+            recorder.switched((*thread).tid);
+        }
+        if let Some(ring) = &engine.ring {
             ring.running((*thread).tid);
         }
-        engine().mute_unless_observed((*thread).tid);
-        engine().record_thread((*thread).tid);
+        engine.mute_unless_observed((*thread).tid);
+        engine.record_thread((*thread).tid);
     }
 }
 
 /// Puts the thread's state away and lets others run.
 pub fn drop_baton(thread: &mut Thread) {
+    let next = record::next(engine());
     thread.move_out();
     RUNNING.store(null_mut(), Ordering::Relaxed);
-    baton::release();
+    baton::release_to(next);
 }
 
 /// From one entry into translated code to the next.
-fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
+pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut came_by = came_by;
     if engine().take_orders() {
         came_by = CameBy::Elsewhere;
@@ -322,7 +376,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         came_by = CameBy::Elsewhere;
     }
     if cpu().registers.pc & !0xc00 == VSYSCALL_PAGE {
-        vsyscall();
+        vsyscall(thread);
         return CameBy::Elsewhere;
     }
     let engine = engine();
@@ -335,7 +389,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let pc = cpu().registers.pc;
     let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
     let mut reached = looked_after.is_some();
-    if !reached && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+    if !reached && engine.stops.places().contains(&pc) {
         match engine.reach(pc) {
             Reached::Moved => return CameBy::Elsewhere,
             Reached::On(with) => variant = with,
@@ -346,6 +400,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
+            engine.stop_before.clear();
             cpu().registers.flags |= RESUME_FLAG | traced;
             fault(thread, *info);
             return CameBy::Elsewhere;
@@ -363,18 +418,25 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
-    if reached && engine.alone.is_none() && !has_executed(thread) {
+    if reached && !has_executed(thread) {
         let again = if variant == Variant::Usual { Variant::Untested } else { variant };
         thread.looked_after = Some((pc, again));
     }
-    if let Some(pc) = engine.alone.take() {
+    if engine.alone.take() == Some(pc) {
         cpu().registers.flags |= traced;
         let completed = ![EXIT_ATTENTION, u64::from(EXIT_FAULT)].contains(&cpu().exit);
         left_cache(thread);
-        engine.cache.drop_range(pc, pc + 16);
+        if flushes == engine.cache.flushes {
+            engine.cache.drop_alone(id);
+        }
         if traced != 0 && completed {
             trace_trap(thread);
         }
+        return CameBy::Elsewhere;
+    }
+    if !std::mem::take(&mut engine.stop_before).is_empty() {
+        left_cache(thread);
+        engine.cache.drop_range(pc, pc + 1);
         return CameBy::Elsewhere;
     }
     left_cache(thread)
@@ -418,20 +480,33 @@ const RESUME_FLAG: u64 = 0x1_0000;
 const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000;
 
 /// The three functions that old programs call at fixed addresses.
-fn vsyscall() {
+fn vsyscall(thread: &mut Thread) {
     let registers = &mut cpu().registers;
     let number = match registers.pc & 0xc00 {
         0 => libc::SYS_gettimeofday,
         0x400 => libc::SYS_time,
         _ => libc::SYS_getcpu,
     };
-    let [first, second] = [registers.general[7], registers.general[6]];
-    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
-    registers.general[0] = unsafe { syscall!(number, first, second, 0) } as u64;
+    let arguments = [registers.general[7], registers.general[6], 0, 0, 0, 0];
+    make_vsyscall(thread, number, arguments);
     if let Some(back) = guest::read_u64(registers.general[4]) {
         registers.pc = back;
         registers.general[4] += 8;
     }
+}
+
+fn make_vsyscall(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
+    let check = record::digest::call(&cpu().registers, number as u64, arguments, &engine().memory);
+    if engine().replayer.is_some() {
+        return replay::system_call(thread, number as u64, arguments, check);
+    }
+    let noted = record::before_call(engine(), number as u64, arguments);
+    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
+    let answer = unsafe { sys::call(number, arguments) };
+    if let Some(noted) = noted {
+        record::called(engine(), noted, number as u64, arguments, answer);
+    }
+    cpu().registers.general[0] = answer as u64;
 }
 
 /// Translated code has come back: find out why.
@@ -447,10 +522,9 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    if engine().config.plan.ticks && cpu().ticks == 0 {
-        cpu().ticks = SLICE_TICKS;
-        thread.preempt = true;
-        thread.attention = 1;
+    let out_of_ticks = engine().config.plan.ticks && clock::is_out();
+    if out_of_ticks && engine().replayer.is_none() {
+        slice_ended(thread);
     }
     match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
         exit if u64::from(exit) == EXIT_ATTENTION => {}
@@ -470,7 +544,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         _ => match engine().cache.exit(exit) {
             ExitKind::Direct(pc) => {
                 cpu().registers.pc = pc;
-                return CameBy::Exit(exit);
+                // The way out when no ticks are left must stay one: it is not linked.
+                return if out_of_ticks { CameBy::Elsewhere } else { CameBy::Exit(exit) };
             }
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),
@@ -494,10 +569,16 @@ pub fn decode_one(pc: u64) -> iced_x86::Instruction {
 
 fn emulate_one(thread: &mut Thread, pc: u64) {
     let instruction = decode_one(pc);
+    let asks = emulate::asks_outside(&instruction);
+    if asks && engine().replayer.is_some() {
+        return replay::answer(instruction.next_ip());
+    }
+    let before = cpu().registers;
     match emulate::emulate(&instruction, &mut cpu().registers) {
         Emulated::Done if emulate::moves_segment(&instruction) => {
             engine().record_thread(thread.tid);
         }
+        Emulated::Done if asks => record::answered(engine(), &before),
         Emulated::Done => {}
         Emulated::Fault => {
             cpu().registers.pc = pc;
@@ -519,6 +600,20 @@ fn refuse(pc: u64) -> ! {
     )
 }
 
+/// The running thread has had its ticks.
+fn slice_ended(thread: &mut Thread) {
+    let left = record::region::left(engine());
+    let stops = match &mut engine().recorder {
+        Some(recorder) => record::slice_ended(recorder, thread.tid, left),
+        None => {
+            clock::arm(SLICE_TICKS);
+            true
+        }
+    };
+    thread.preempt |= stops;
+    thread.attention = 1;
+}
+
 /// Something wants the thread: a signal, or others the baton.
 fn attend(thread: &mut Thread) {
     cpu().attention = 0;
@@ -526,7 +621,11 @@ fn attend(thread: &mut Thread) {
     while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
-    if std::mem::replace(&mut thread.preempt, false) && baton::wanted() {
+    if std::mem::replace(&mut thread.preempt, false)
+        && baton::wanted()
+        && !record::keeps_running(engine(), thread.tid)
+    {
+        record::stopped(engine());
         drop_baton(thread);
         // SAFETY: our own thread.
         unsafe { take_baton(thread) };

@@ -6,12 +6,16 @@ use super::layout;
 use super::report;
 use super::sys::{self, syscall};
 use crate::report::Message;
-use crate::ring::{self, BUFFER_BYTES, BUFFERS, FREE, FULL, HEADER_BYTES, Header, LAST};
+use crate::ring::{self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, FULL, HEADER_BYTES, LAST};
+use crate::ring::{Board, Header};
 use ::events::record;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const SPACING: u64 = BUFFER_BYTES + 4096;
-const FIRST_BUFFER: u64 = layout::EVENT_BUFFERS.start + 0x10000;
+const BOARD: u64 = layout::EVENT_BUFFERS.start + (2 << 20);
+const FIRST_BUFFER: u64 = layout::EVENT_BUFFERS.start + (4 << 20);
+const _: () = assert!(HEADER_BYTES <= BOARD - layout::EVENT_BUFFERS.start);
+const READ_WRITE: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 /// The ring of this process.
 pub struct Ring {
@@ -28,41 +32,76 @@ fn header() -> &'static Header {
     unsafe { &*(layout::EVENT_BUFFERS.start as *const Header) }
 }
 
+fn board() -> &'static Board {
+    // SAFETY: as above.
+    unsafe { &*(BOARD as *const Board) }
+}
+
+/// Whether the host empties the ring. A process that it has left behind goes on without.
+fn is_read() -> bool {
+    board().left.load(Ordering::Acquire) == 0 && header().unread.load(Ordering::Acquire) == 0
+}
+
+/// Waits while a word that the host changes has a value.
+pub fn wait_for_host(word: &AtomicU32, value: u32) {
+    while is_read() && !ring::wait_briefly(word, value) {}
+}
+
 fn start_of(buffer: usize) -> u64 {
     FIRST_BUFFER + buffer as u64 * SPACING
 }
 
-impl Ring {
-    /// Makes a ring, and waits until the host has taken it up. `parent`: the process that this one
-    /// was forked from.
-    pub fn new(parent: Option<i32>) -> Result<Self, i32> {
-        // SAFETY: the kernel reads a terminated name.
-        let file =
-            unsafe { syscall!(libc::SYS_memfd_create, c"events".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            return Err(-file as i32);
-        }
-        let file = file as i32;
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: ranges of the engine's own, nothing else is there (or an older ring, whose
-        // place this one takes).
+/// Maps a ring where translated code expects it. Its pages come as they are used: most processes
+/// are short, and all of them at once would take ten times as long as such a one runs.
+fn map(flags: i32, file: i32, place: u64) -> Result<(), i32> {
+    let base = layout::EVENT_BUFFERS.start;
+    // SAFETY: ranges of the engine's own, where nothing is, or an older ring that this one takes
+    // the place of.
+    unsafe { sys::map_fixed(base, HEADER_BYTES, READ_WRITE, flags, file, place)? };
+    for buffer in 0..BUFFERS {
+        let offset = place + HEADER_BYTES + buffer as u64 * BUFFER_BYTES;
+        // SAFETY: as above.
         unsafe {
-            syscall!(libc::SYS_ftruncate, file, ring::TOTAL_BYTES);
-            let base = layout::EVENT_BUFFERS.start;
-            sys::map_fixed(base, HEADER_BYTES, protection, libc::MAP_SHARED, file, 0)?;
-            for buffer in 0..BUFFERS {
-                let offset = HEADER_BYTES + buffer as u64 * BUFFER_BYTES;
-                let start = start_of(buffer);
-                let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-                sys::map_fixed(start, BUFFER_BYTES, protection, flags, file, offset)?;
-            }
-            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-            sys::map_fixed(NOWHERE, BUFFER_BYTES, protection, flags, -1, 0)?;
+            sys::map_fixed(start_of(buffer), BUFFER_BYTES, READ_WRITE, flags, file, offset)?;
         }
-        report::send(&Message::Ring { process: sys::getpid(), parent, descriptor: file });
-        ring::wait_while(&header().attached, 0);
-        // SAFETY: ours.
-        unsafe { syscall!(libc::SYS_close, file) };
+    }
+    let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: as above.
+    unsafe { sys::map_fixed(NOWHERE, BUFFER_BYTES, READ_WRITE, anonymous, -1, 0) }
+}
+
+/// Locks the first byte of a ring for as long as this process lives.
+fn lock(file: i32, place: u64) -> Result<(), i32> {
+    let lock = ring::lock_at(place);
+    // SAFETY: the kernel reads the request.
+    let answer = unsafe { syscall!(libc::SYS_fcntl, file, libc::F_SETLK, &raw const lock) };
+    if answer < 0 { Err(-answer as i32) } else { Ok(()) }
+}
+
+impl Ring {
+    /// Takes a ring of the file `file`, and waits until the host has taken it up. `parent`: the
+    /// process that this one was forked from.
+    pub fn new(file: i32, parent: Option<i32>) -> Result<Self, i32> {
+        let shared = libc::MAP_SHARED;
+        // SAFETY: a page of the engine's own that holds the board or nothing.
+        unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, shared, file, 0)? };
+        let number = board().next.fetch_add(1, Ordering::Relaxed);
+        let place = ring::place(number);
+        lock(file, place)?;
+        map(shared, file, place)?;
+        report::send(&Message::Ring { process: sys::getpid(), parent, number });
+        wait_for_host(&header().attached, 0);
+        cpu().events = start_of(0);
+        Ok(Self { current: 0, muted: None })
+    }
+
+    /// A ring that nobody reads, for a process that cannot have one that is.
+    pub fn unread() -> Result<Self, i32> {
+        let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: as above.
+        unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, anonymous, -1, 0)? };
+        map(anonymous, -1, 0)?;
+        header().unread.store(1, Ordering::Relaxed);
         cpu().events = start_of(0);
         Ok(Self { current: 0, muted: None })
     }
@@ -97,6 +136,11 @@ impl Ring {
         &header().mailbox
     }
 
+    /// Whether the host still listens.
+    pub fn is_read(&self) -> bool {
+        is_read()
+    }
+
     /// The host can ask this thread to look into its mail.
     pub fn running(&self, thread: i32) {
         header().running.store(thread as u32, Ordering::Relaxed);
@@ -111,12 +155,8 @@ impl Ring {
         bytes.store(length as u32, Ordering::Relaxed);
         ring::set(word, state);
         self.current = (self.current + 1) % BUFFERS;
-        if state != LAST {
-            let (word, _) = &header().buffers[self.current];
-            while word.load(Ordering::Acquire) != FREE {
-                ring::wait_while(word, FULL);
-            }
-        }
+        let (word, _) = &header().buffers[self.current];
+        wait_for_host(word, FULL);
     }
 
     /// A record has run over the end of the buffer: it moves to the next one. Called from the

@@ -3,8 +3,10 @@
 //! The kernel never chooses an address for the guest. That keeps the guest away from the runner,
 //! makes the layout the same in every run, and tells the translator which code can change.
 
+use super::cpu::cpu;
 use super::layout;
 use super::translate::superblock::CodeSource;
+use recording::log::FileView;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -23,6 +25,8 @@ pub struct Mapping {
     pub offset: u64,
     /// Device and inode, where other mappings of the same file share its contents.
     pub identity: Option<(u64, u64)>,
+    /// Where a recording has what the file contained; its offset is not kept up to date.
+    pub view: Option<FileView>,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +48,8 @@ pub struct Memory {
 }
 
 const PAGE: u64 = 4096;
+/// On x86 what can be written or executed can be read.
+const READABLE: i32 = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
 
 impl Memory {
     /// The mapping at an address, with its range.
@@ -102,6 +108,10 @@ impl Memory {
     pub fn insert(&mut self, range: Range<u64>, mapping: Mapping) {
         if range.is_empty() {
             return;
+        }
+        if overlap(&range, &layout::BEYOND_TABLE) {
+            // Branches to addresses that no program can have would read there.
+            cpu().table_mask = layout::NARROW_MASK;
         }
         self.remove(range.clone());
         if let Some((start, below)) = self.entries.range_mut(..range.start).next_back()
@@ -185,6 +195,19 @@ impl Memory {
             .collect()
     }
 
+    /// Whether the guest has all of a range and may read it.
+    pub fn is_readable(&self, address: u64, length: u64) -> bool {
+        let Some(end) = address.checked_add(length) else { return false };
+        let mut at = address;
+        while at < end {
+            match self.find(at) {
+                Some((range, mapping)) if mapping.protection & READABLE != 0 => at = range.end,
+                _ => return false,
+            }
+        }
+        true
+    }
+
     /// Whether any mapping in the range can be executed.
     pub fn has_code(&self, range: Range<u64>) -> bool {
         self.inside(range).iter().any(|(_, mapping)| mapping.protection & libc::PROT_EXEC != 0)
@@ -211,6 +234,7 @@ fn continues(below: &Mapping, distance: u64, above: &Mapping) -> bool {
         && below.shared == above.shared
         && below.identity == above.identity
         && below.file == above.file
+        && below.view.map(|view| view.key) == above.view.map(|view| view.key)
         && (below.file.is_none() || below.offset + distance == above.offset)
 }
 

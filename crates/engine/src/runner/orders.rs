@@ -5,7 +5,7 @@
 //! a signal that it comes by soon.
 
 use super::engine::Engine;
-use super::events::Ring;
+use super::events::{self, Ring};
 use super::layout;
 use super::report;
 use super::sys;
@@ -14,9 +14,6 @@ use crate::ring::{self, Order};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-/// How often an answer of the host is waited for, 20 ms each time.
-const MOST_WAITS: usize = 3000;
-
 /// Takes the text out of the mailbox.
 fn take(ring: &Ring) -> Option<Order> {
     let mailbox = ring.mailbox();
@@ -24,7 +21,7 @@ fn take(ring: &Ring) -> Option<Order> {
         return None;
     }
     let length = mailbox.length.load(Ordering::Relaxed).min(ring::MAIL_BYTES as u32);
-    let text = layout::EVENT_BUFFERS.start + 4096;
+    let text = layout::EVENT_BUFFERS.start + ring::MAIL_OFFSET;
     // SAFETY: the text area behind the first page, mapped by `Ring::new`, which the host does not
     // touch until the text has been taken.
     let text = unsafe { std::slice::from_raw_parts(text as *const u8, length as usize) };
@@ -80,11 +77,12 @@ impl Engine {
 
     /// A host that has ended does not answer.
     fn wait_for_functions(&mut self) {
-        for _ in 0..MOST_WAITS {
+        loop {
             let Some(ring) = &self.ring else { return };
             let mailbox = ring.mailbox();
-            if !ring::wait_briefly(&mailbox.sent, mailbox.taken.load(Ordering::Relaxed)) {
-                continue;
+            events::wait_for_host(&mailbox.sent, mailbox.taken.load(Ordering::Relaxed));
+            if !ring.is_read() {
+                return;
             }
             if let Some(order) = take(ring) {
                 let answered = matches!(order, Order::Functions(_));

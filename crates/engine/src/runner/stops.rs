@@ -23,6 +23,8 @@ use std::collections::BTreeSet;
 pub struct Stops {
     places: BTreeSet<u64>,
     stops: AddressMap<Stop>,
+    /// Places that replay counts.
+    watched: Vec<u64>,
     /// Functions that were found by name; other plans keep them.
     found: Vec<u64>,
     /// Calls under way, by where their return address stands.
@@ -68,6 +70,17 @@ impl Stops {
         }
         self.places = self.stops.keys().copied().collect();
         self.places.extend(self.calls.values().map(|call| call.back));
+        self.places.extend(&self.watched);
+    }
+
+    /// Places that only somebody outside wants to be told of.
+    pub fn watch(&mut self, places: Vec<u64>) {
+        self.watched = places;
+    }
+
+    /// Those places.
+    pub fn watched(&self) -> &[u64] {
+        &self.watched
     }
 
     /// Where they are.

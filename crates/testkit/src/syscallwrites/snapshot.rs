@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 pub const PAGE: u64 = 0x1000;
+/// Of larger address spaces even the page tables take long to read.
+const MOST_MAPPED: u64 = 8 << 30;
 /// The most pieces that one read takes.
 const PIECES: usize = 1024;
 
@@ -52,6 +54,11 @@ impl Areas {
         Some(())
     }
 
+    /// How many bytes of private memory are mapped, whether they are there or not.
+    fn size(&self) -> u64 {
+        self.private.iter().map(|area| area.range.end - area.range.start).sum()
+    }
+
     /// Whether all of these bytes may be written.
     pub fn hold(&self, range: Range<u64>) -> bool {
         let mut at = range.start;
@@ -80,9 +87,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Which pages there are to be copied.
+    /// Which pages there are to be copied; an error also where so much is mapped that finding out
+    /// would take long.
     pub fn plan(process: &Process) -> std::io::Result<Self> {
         let areas = Areas::of(process)?;
+        if areas.size() > MOST_MAPPED {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
         let pagemap = File::open(format!("/proc/{}/pagemap", process.pid))?;
         let mut snapshot = Self { areas, ..Self::default() };
         let mut runs = Vec::new();

@@ -15,7 +15,7 @@ use crate::runner::stack;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::translate::facts::number;
 use crate::runner::translate::lower::{EXIT_FAULT, EXIT_SUSPECT};
-use iced_x86::{Decoder, DecoderOptions};
+use iced_x86::{Code, Decoder, DecoderOptions, Register};
 use std::arch::global_asm;
 use std::sync::atomic::Ordering;
 
@@ -45,6 +45,7 @@ const FLAGS: usize = 17;
 const RAX: usize = 13;
 const R12: usize = 4;
 const TRAP_FLAG: u64 = 0x100;
+const PROTECTION: u64 = 13;
 const ALIGNMENT_CHECK: u64 = 17;
 
 unsafe extern "C" {
@@ -227,6 +228,16 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     if info.trap.0 == ALIGNMENT_CHECK && store_unaligned(context) {
         return;
     }
+    let mut info = info;
+    if layout::BEYOND_TABLE.contains(&info.address()) {
+        match branch_target(context) {
+            Some(Target::Impossible) => {
+                info = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (PROTECTION, 0));
+            }
+            Some(Target::Kernel) => return,
+            None => {}
+        }
+    }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
     let mut registers = guest_registers(context, &located);
     if is_test(pc, located.fragment) {
@@ -236,7 +247,6 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         land(context, thread, registers, EXIT_SUSPECT);
         return;
     }
-    let mut info = info;
     registers.flags &= !TRAP_FLAG;
     if info.address() == pc {
         info.set_address(registers.pc);
@@ -244,6 +254,36 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     thread.left_in = Some(located.left());
     thread.fault = Some(info);
     land(context, thread, registers, EXIT_FAULT);
+}
+
+/// Where an indirect branch was about to go that no table has an entry for.
+enum Target {
+    /// To an address that there cannot be: the branch itself faults.
+    Impossible,
+    /// To the kernel: it faults there. The load from the table has been given an answer.
+    Kernel,
+}
+
+/// Whether it was an indirect branch that looked behind the table, and why.
+fn branch_target(context: &mut Context) -> Option<Target> {
+    let pc = context.registers[RIP];
+    // SAFETY: translated code at least as long as the instruction that faulted.
+    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
+    let load = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
+    if load.code() != Code::Mov_r64_rm64
+        || load.memory_base() != Register::None
+        || load.memory_displacement64() != layout::INDIRECT_TABLE
+    {
+        return None;
+    }
+    let [index, to] = [load.memory_index(), load.op0_register()].map(number);
+    let index = context.registers[ORDER[index? as usize]];
+    if index / layout::INDIRECT_ENTRIES as u64 != layout::KERNEL_HALF {
+        return Some(Target::Impossible);
+    }
+    context.registers[ORDER[to? as usize]] = engine::cache().table_miss();
+    context.registers[RIP] = load.next_ip();
+    Some(Target::Kernel)
 }
 
 /// The register that points to the record under construction, in the translation at `pc`.

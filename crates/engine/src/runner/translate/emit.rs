@@ -280,13 +280,10 @@ impl Emit {
         self.raw(&[0xf3, rex, 0x0f, 0xae, 0xc0 | u8::from(gs) << 3 | register & 7]);
     }
 
-    /// `jmp [table + index * 8]` with a table below 2 GiB.
-    pub fn jump_through_table(&mut self, table: u64, index: u8) {
-        if index >= R8 {
-            self.bytes.push(0x42);
-        }
-        self.raw(&[0xff, 0x24, 0xc5 | (index & 7) << 3]);
-        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    /// `jmp register`.
+    pub fn jump_register(&mut self, register: u8) {
+        debug_assert!(register < R8);
+        self.raw(&[0xff, 0xe0 | register]);
     }
 
     /// `mov register, [index * 8 + table]`, both registers below r8 and a table below 2 GiB.
@@ -370,9 +367,9 @@ impl Emit {
         Hole(self.bytes.len() - 4)
     }
 
-    /// Address of a hole's displacement.
-    pub fn hole_address(&self, hole: Hole) -> u64 {
-        self.base + hole.0 as u64
+    /// Address of a hole's displacement; the cache lies below 4 GiB.
+    pub fn hole_place(&self, hole: Hole) -> u32 {
+        self.base as u32 + hole.0 as u32
     }
 
     /// Fills a hole with the way to the next byte.
@@ -438,8 +435,7 @@ mod tests {
             (disassemble(|e| e.select_bits(2, 1, CELL)), "pext rdx, rcx, [73000010h]"),
             (disassemble(|e| e.select_bits(1, 9, CELL)), "pext rcx, r9, [73000010h]"),
             (disassemble(|e| e.load_byte(1, 9, 0x1000)), "movzx ecx, byte ptr [r9+1000h]"),
-            (disassemble(|e| e.jump_through_table(CELL, 1)), "jmp qword ptr [rcx*8+73000010h]"),
-            (disassemble(|e| e.jump_through_table(CELL, 9)), "jmp qword ptr [r9*8+73000010h]"),
+            (disassemble(|e| e.jump_register(2)), "jmp rdx"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
             (disassemble(|e| e.shift_right(1, 9)), "shrx rcx, rcx, r9"),
             (disassemble(|e| e.shift_right(12, 3)), "shrx r12, r12, rbx"),

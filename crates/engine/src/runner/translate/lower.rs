@@ -16,7 +16,7 @@ use super::accesses::Form;
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{ARITHMETIC_FLAGS, Flow, Set, number};
 use super::filter::{Check, Screen};
-use super::map::{Map, Point, Spills};
+use super::map::{self, Map, Point, Spills};
 use super::observe::{self, Observer};
 use super::superblock::{Guest, Role, Superblock};
 use crate::runner::cpu::reg::{RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
@@ -83,9 +83,9 @@ pub struct Exit {
     /// What it means.
     pub kind: ExitKind,
     /// Address of the 32-bit displacement to patch; zero if it is never linked.
-    pub patch: u64,
+    pub patch: u32,
     /// Where the displacement leads while it is not linked.
-    pub stub: u64,
+    pub stub: u32,
     /// Instructions of the superblock that have executed when it is taken.
     pub executed: u16,
 }
@@ -141,7 +141,7 @@ struct Lower<'a> {
     flipped: bool,
     observer: Option<Observer>,
     screen: Option<Screen>,
-    map: Map,
+    map: map::Builder,
     first_exit: u32,
     exits: Vec<Exit>,
     pending: Vec<(Hole, Pending)>,
@@ -179,7 +179,7 @@ pub fn lower(
         flipped: variant == Variant::Flipped,
         observer,
         screen,
-        map: Map::default(),
+        map: map::Builder::default(),
         first_exit,
         exits: Vec::new(),
         pending: Vec::new(),
@@ -199,7 +199,7 @@ pub fn lower(
         code: lower.emit.into_bytes(),
         body,
         exits: lower.exits,
-        map: lower.map,
+        map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
         test_registers,
@@ -576,11 +576,11 @@ impl Lower<'_> {
                         let link = self.emit.jump_hole();
                         self.emit.fill(link);
                         let stub = self.stub(number);
-                        let patch = self.emit.hole_address(link);
+                        let patch = self.emit.hole_place(link);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     } else {
                         let stub = self.stub(number);
-                        let patch = self.emit.hole_address(hole);
+                        let patch = self.emit.hole_place(hole);
                         self.exits.push(Exit { kind, patch, stub, executed });
                     }
                 }
@@ -589,8 +589,9 @@ impl Lower<'_> {
                     self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
                     self.emit.load(RCX, RSP, 0);
+                    self.look_up();
                     self.emit.lea(RSP, RSP, 8);
-                    self.lookup(fields);
+                    self.go(fields);
                 }
                 Pending::Suspect { index, fields } => self.suspect(index, fields),
             }
@@ -618,7 +619,7 @@ impl Lower<'_> {
             self.emit.fill(out);
             self.emit.fill(link);
             let stub = self.stub(number);
-            let patch = self.emit.hole_address(link);
+            let patch = self.emit.hole_place(link);
             self.exits.push(Exit { kind, patch, stub, executed });
             return;
         }
@@ -632,7 +633,7 @@ impl Lower<'_> {
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         self.emit.fill(link);
         let stub = self.stub(number);
-        let patch = self.emit.hole_address(link);
+        let patch = self.emit.hole_place(link);
         self.exits.push(Exit { kind, patch, stub, executed });
     }
 
@@ -644,8 +645,8 @@ impl Lower<'_> {
     }
 
     /// Tells the dispatcher which exit was taken.
-    fn stub(&mut self, number: u32) -> u64 {
-        let stub = self.emit.here();
+    fn stub(&mut self, number: u32) -> u32 {
+        let stub = self.emit.here() as u32;
         self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
         let _ = self.emit.jump(cpu::landmarks().exit_cache);
         stub
@@ -781,16 +782,18 @@ impl Lower<'_> {
                     0
                 };
                 self.emit.load(RCX, RSP, 0);
+                self.look_up();
                 self.emit.lea(RSP, RSP, 8 + extra);
             }
             Target::Operand => {
                 self.load_target();
+                self.look_up();
                 if self.guest().facts.flow == Flow::IndirectCall {
                     self.push_return_address();
                 }
             }
         }
-        self.lookup(self.fields());
+        self.go(self.fields());
     }
 
     /// The target of an indirect jump or call to rcx.
@@ -816,8 +819,16 @@ impl Lower<'_> {
         }
     }
 
-    /// To the translation that probably belongs to the target in rcx; its prefix makes sure.
-    fn lookup(&mut self, fields: u16) {
+    /// Loads to rdx where the translation begins that probably belongs to the target in rcx. For a
+    /// target that no program can have there is nothing to load and this faults: the branch has
+    /// not happened yet, as on the processor.
+    fn look_up(&mut self) {
+        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
+        self.emit.load_scaled(RDX, RDX, layout::INDIRECT_TABLE);
+    }
+
+    /// To the translation that was looked up; its prefix makes sure.
+    fn go(&mut self, fields: u16) {
         if self.observer.is_some() {
             let executed = self.index + 1;
             let number = self.number_exit(executed, fields, false);
@@ -836,9 +847,9 @@ impl Lower<'_> {
             self.emit.raw(&[0xeb, 5]);
             let _ = self.emit.jump(self.shared.preempt_indirect);
             self.emit.copy(RCX, RDX);
+            self.look_up();
         }
-        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.jump_through_table(layout::INDIRECT_TABLE, RDX);
+        self.emit.jump_register(RDX);
     }
 }
 

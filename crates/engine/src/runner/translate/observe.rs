@@ -193,6 +193,12 @@ impl Observer {
     fn store_value(&mut self, emit: &mut Emit, segment: Segment, size: u16) -> Option<u16> {
         let value = self.value?;
         let field = self.fields;
+        let fields = size.div_ceil(FIELD as u16);
+        let (taken, covered) = (fields * FIELD as u16, (size - 1) / 8 * 8 + 8);
+        if covered < taken {
+            // A record must not reach further than its stores, which find the end of the buffer.
+            emit.store(self.record, Self::record_bytes(field + fields) - 8, value);
+        }
         let mut done = 0;
         while done < size {
             let bytes = match size - done {
@@ -210,7 +216,7 @@ impl Observer {
             emit.store(self.record, Self::record_bytes(field) + i32::from(done), value);
             done += u16::from(bytes);
         }
-        self.fields += size.div_ceil(FIELD as u16);
+        self.fields += fields;
         Some(field)
     }
 

@@ -19,6 +19,8 @@ const MAX_BRANCHES: usize = 5;
 /// Most calls that a superblock is inside of at once.
 const MAX_CALL_DEPTH: usize = 4;
 
+const PAGE: u64 = 4096;
+
 /// What an instruction is in its superblock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
@@ -79,6 +81,16 @@ pub struct Superblock {
     pub next: u64,
 }
 
+impl Superblock {
+    /// Numbers of the pages that its code is on, in order of execution.
+    pub fn pages(&self) -> impl Iterator<Item = u64> {
+        let mut last = None;
+        let both = |guest: &Guest| [guest.pc(), guest.instruction.next_ip() - 1];
+        let pages = self.guests.iter().flat_map(both).map(|address| address / PAGE);
+        pages.filter(move |page| last.replace(*page) != Some(*page))
+    }
+}
+
 /// Gives the translator the guest's code.
 pub trait CodeSource {
     /// The bytes that can be executed from `pc` on, as far as they reach; empty if none.
@@ -112,6 +124,8 @@ pub struct Limits<'a> {
     pub reserved: usize,
     /// Whether memory accesses are wanted.
     pub accesses: bool,
+    /// Instructions that must not be part of it, unless one is the first.
+    pub once: &'a [u64],
     /// Whether repeated string instructions stand by themselves, for the dispatcher to look after.
     pub repeats_alone: bool,
     /// Places where the dispatcher must be: a superblock may start there, but not go past.
@@ -124,7 +138,7 @@ impl<'a> Limits<'a> {
     /// So many instructions, and nothing observed.
     pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
         let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
-        Self { instructions, reserved, accesses, repeats_alone, stops, code }
+        Self { instructions, reserved, accesses, once: &[], repeats_alone, stops, code }
     }
 
     /// Whether code at `pc` is observed.
@@ -206,7 +220,9 @@ impl<S: CodeSource> Builder<'_, S> {
 
     /// Whether the superblock that starts at `start` must not go on to `pc`.
     fn must_end_at(&self, start: u64, pc: u64) -> bool {
-        self.limits.stops.contains(&pc) || self.limits.inside(pc) != self.limits.inside(start)
+        self.limits.once.contains(&pc)
+            || self.limits.stops.contains(&pc)
+            || self.limits.inside(pc) != self.limits.inside(start)
     }
 
     /// Whether the dispatcher must look after an instruction with these accesses each time.
