@@ -62,7 +62,11 @@ pub struct Cpu {
     /// Ticks left until the next preemption.
     pub ticks: u64,
     /// Bits of a pc that index the table of indirect branches.
-    pub table_mask: u64,
+    pub indirect_mask: u64,
+    /// Bits of a pc that index the table of returns.
+    pub return_mask: u64,
+    /// The low ones of the former.
+    pub low_mask: u64,
     /// Bits of a pc that index the second table.
     pub second_mask: u64,
     /// Next free byte of the event buffer.
@@ -89,7 +93,9 @@ pub static mut CPU: Cpu = Cpu {
     target: 0,
     exit: 0,
     ticks: 0,
-    table_mask: super::layout::TABLE_MASK,
+    indirect_mask: super::layout::INDIRECT_MASK,
+    return_mask: super::layout::RETURN_MASK,
+    low_mask: super::layout::INDIRECT_LOW,
     second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
     events: 0,
     shadow: super::layout::SHADOW_BASE,

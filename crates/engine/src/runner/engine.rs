@@ -224,7 +224,8 @@ impl Engine {
         let plan = if inside { &self.config.plan } else { &self.outside };
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: if single { 1 } else { self.config.superblock_limit },
+            instructions: self.config.superblock_limit,
+            alone: single,
             reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
                 + usize::from(plan.values),
             accesses: plan.needs_accesses(),
@@ -339,6 +340,17 @@ pub unsafe fn take_baton(thread: *mut Thread) {
     // SAFETY: the caller's promise.
     unsafe {
         baton::acquire(thread);
+        resume(thread);
+    }
+}
+
+/// The thread has the baton: brings its state in.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+unsafe fn resume(thread: *mut Thread) {
+    // SAFETY: the caller's promise.
+    unsafe {
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
         let engine = engine();
@@ -626,9 +638,14 @@ fn attend(thread: &mut Thread) {
         && !record::keeps_running(engine(), thread.tid)
     {
         record::stopped(engine());
-        drop_baton(thread);
-        // SAFETY: our own thread.
-        unsafe { take_baton(thread) };
+        let next = record::next(engine());
+        thread.move_out();
+        RUNNING.store(null_mut(), Ordering::Relaxed);
+        // SAFETY: our own thread, which holds the baton.
+        unsafe {
+            baton::hand_over(thread, next);
+            resume(thread);
+        }
     }
 }
 

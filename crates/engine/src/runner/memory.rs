@@ -109,9 +109,10 @@ impl Memory {
         if range.is_empty() {
             return;
         }
-        if overlap(&range, &layout::BEYOND_TABLE) {
+        if overlap(&range, &layout::BEYOND_TABLES) {
             // Branches to addresses that no program can have would read there.
-            cpu().table_mask = layout::NARROW_MASK;
+            cpu().indirect_mask = layout::INDIRECT_LOW;
+            cpu().return_mask = layout::RETURN_LOW;
         }
         self.remove(range.clone());
         if let Some((start, below)) = self.entries.range_mut(..range.start).next_back()

@@ -8,7 +8,6 @@ use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
 use super::syscall::seccomp::Filter;
 use super::translate::lower::Variant;
-use crate::effects::Before;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 /// Room for the XSAVE image of x87, SSE and AVX, and then some.
@@ -82,8 +81,6 @@ pub struct Thread {
     /// The dispatcher has looked after the instruction there, which has not executed yet; how it is
     /// to be run.
     pub looked_after: Option<(u64, Variant)>,
-    /// What a system call may overwrite, for the record of what it read and wrote.
-    pub before_call: Option<Before>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
     /// How often waiters have asked for the baton by a signal that has not come yet.
@@ -122,7 +119,6 @@ impl Thread {
             fault: None,
             left_in: None,
             looked_after: None,
-            before_call: None,
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,

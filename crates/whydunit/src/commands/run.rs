@@ -90,16 +90,16 @@ impl Run {
             return self.check(&chosen);
         }
         let plan = self.observe.plan()?;
-        let mut next = self.observe.next_plan()?;
-        let changes = next.is_some();
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let saving = self.save_events.as_deref();
-        let saving = saving.map(|path| Saving::to(path, &plan, changes)).transpose()?;
+        let saving = self.save_events.as_deref().map(|path| Saving::to(path, &plan)).transpose()?;
         let mut saved = saving.as_ref().map(Saving::consumer);
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
-        let mut job = self.guest.job_with(plan);
-        job.controlled = changes;
+        let mut next = self.observe.next_plan()?;
+        let mut job = self.guest.job();
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
+        job.plan = plan;
+        job.controlled = next.is_some();
         let outcome = run_job(&job, &mut |_| {
             let consumer: Box<dyn Consumer> = match saved.take() {
                 Some(writer) => Box::new(writer),
@@ -126,9 +126,8 @@ struct Saving {
 }
 
 impl Saving {
-    /// `changes`: another plan will follow.
-    fn to(path: &Path, plan: &Plan, changes: bool) -> anyhow::Result<Self> {
-        if !plan.emits() && !changes {
+    fn to(path: &Path, plan: &Plan) -> anyhow::Result<Self> {
+        if !plan.emits() {
             anyhow::bail!(
                 "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
             );
@@ -225,14 +224,6 @@ impl Guest {
         job
     }
 
-    /// The same, observed by a plan.
-    fn job_with(&self, plan: Plan) -> Job {
-        let mut job = self.job();
-        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
-        job.plan = plan;
-        job
-    }
-
     /// Where a recording goes if the user does not say.
     pub fn default_file(&self) -> PathBuf {
         let program = self.command.first().map(Path::new).unwrap_or("program".as_ref());
@@ -252,7 +243,10 @@ impl Guest {
         plan: Plan,
         make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
     ) -> anyhow::Result<Outcome> {
-        run_job(&self.job_with(plan), make)
+        let mut job = self.job();
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
+        job.plan = plan;
+        run_job(&job, make)
     }
 
     /// Tells how the run went.

@@ -229,7 +229,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         return;
     }
     let mut info = info;
-    if layout::BEYOND_TABLE.contains(&info.address()) {
+    if layout::BEYOND_TABLES.contains(&info.address()) {
         match branch_target(context) {
             Some(Target::Impossible) => {
                 info = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (PROTECTION, 0));
@@ -264,24 +264,27 @@ enum Target {
     Kernel,
 }
 
-/// Whether it was an indirect branch that looked behind the table, and why.
+/// Whether it was an indirect branch that looked behind its table, and why.
 fn branch_target(context: &mut Context) -> Option<Target> {
     let pc = context.registers[RIP];
     // SAFETY: translated code at least as long as the instruction that faulted.
     let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
     let load = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
-    if load.code() != Code::Mov_r64_rm64
-        || load.memory_base() != Register::None
-        || load.memory_displacement64() != layout::INDIRECT_TABLE
-    {
+    if load.code() != Code::Mov_r32_rm32 || load.memory_base() != Register::None {
         return None;
     }
-    let [index, to] = [load.memory_index(), load.op0_register()].map(number);
-    let index = context.registers[ORDER[index? as usize]];
-    if index / layout::INDIRECT_ENTRIES as u64 != layout::KERNEL_HALF {
+    let (miss, return_miss) = engine::cache().misses();
+    let (entries, miss) = match load.memory_displacement64() {
+        layout::INDIRECT_TABLE => (layout::INDIRECT_ENTRIES, miss),
+        layout::RETURN_TABLE => (layout::RETURN_ENTRIES, return_miss),
+        _ => return None,
+    };
+    let register = ORDER[number(load.memory_index())? as usize];
+    if context.registers[register] / entries as u64 != layout::KERNEL_HALF {
         return Some(Target::Impossible);
     }
-    context.registers[ORDER[to? as usize]] = engine::cache().table_miss();
+    // The entry is loaded to where the index was.
+    context.registers[register] = miss;
     context.registers[RIP] = load.next_ip();
     Some(Target::Kernel)
 }

@@ -293,6 +293,13 @@ impl Emit {
         self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
     }
 
+    /// `mov index, dword [index * 4 + table]` with a register below r8 and a table below 2 GiB.
+    pub fn load_entry(&mut self, index: u8, table: u64) {
+        debug_assert!(index < 8 && index != RSP);
+        self.raw(&[0x8b, 0x04 | index << 3, 0x85 | index << 3]);
+        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    }
+
     /// `jmp [cell]`.
     pub fn jump_cell(&mut self, cell: u64) {
         self.raw(&[0xff, 0x25]);
@@ -329,6 +336,19 @@ impl Emit {
     pub fn decrement_cell(&mut self, cell: u64) {
         self.raw(&[0x48, 0xff, 0x0d]);
         self.rel32(cell, 0);
+    }
+
+    /// `mov qword [base + displacement], value`, sign-extended.
+    pub fn store_wide_imm32(&mut self, base: u8, displacement: i32, value: i32) {
+        self.raw(&[Self::rex(true, 0, base), 0xc7]);
+        self.memory(0, base, displacement);
+        self.imm32(value);
+    }
+
+    /// `call` to a place not known yet.
+    pub fn call_hole(&mut self) -> Hole {
+        self.bytes.push(0xe8);
+        self.hole()
     }
 
     /// `jmp target`, with the address of its displacement.
@@ -370,6 +390,13 @@ impl Emit {
     /// Address of a hole's displacement; the cache lies below 4 GiB.
     pub fn hole_place(&self, hole: Hole) -> u32 {
         self.base as u32 + hole.0 as u32
+    }
+
+    /// Fills a hole with the way to an address.
+    pub fn fill_to(&mut self, hole: Hole, target: u64) {
+        let end = self.base + hole.0 as u64 + 4;
+        let distance = target.wrapping_sub(end) as i32;
+        self.bytes[hole.0..hole.0 + 4].copy_from_slice(&distance.to_le_bytes());
     }
 
     /// Fills a hole with the way to the next byte.
@@ -462,6 +489,15 @@ mod tests {
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
             (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
             (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
+            (disassemble(|e| e.load_entry(1, CELL)), "mov ecx, [rcx*4+73000010h]"),
+            (disassemble(|e| e.store_wide_imm32(4, 0, 9)), "mov qword ptr [rsp], 9"),
+            (
+                disassemble(|e| {
+                    let hole = e.call_hole();
+                    e.fill(hole);
+                }),
+                "call 0000000074000005h",
+            ),
             (disassemble(|e| assert_eq!(e.jump(BASE), BASE + 1)), "jmp 0000000074000000h"),
             (disassemble(|e| e.branch(Condition::EQUAL, BASE)), "je 0000000074000000h"),
         ];

@@ -194,10 +194,11 @@ impl Observer {
         let value = self.value?;
         let field = self.fields;
         let fields = size.div_ceil(FIELD as u16);
-        let (taken, covered) = (fields * FIELD as u16, (size - 1) / 8 * 8 + 8);
-        if covered < taken {
-            // A record must not reach further than its stores, which find the end of the buffer.
-            emit.store(self.record, Self::record_bytes(field + fields) - 8, value);
+        let behind = Self::record_bytes(field + fields);
+        if size.is_multiple_of(8) {
+            // The last bytes of the record must be touched, or it could end behind the buffer with
+            // nobody having noticed.
+            emit.store(self.record, behind - 8, value);
         }
         let mut done = 0;
         while done < size {
