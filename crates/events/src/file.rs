@@ -218,6 +218,7 @@ mod tests {
             narrow: true,
             size: 3,
             source,
+            value: None,
         };
         let shape = Shape {
             first_exit: 20,
