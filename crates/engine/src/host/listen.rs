@@ -117,13 +117,11 @@ impl<'a> Events<'a> {
         if let Some(rings) = &self.rings {
             rings.about_to_leave();
         }
-        // All of them are waited for, whatever became of one.
-        let broken = self.feeding.into_iter().filter_map(|thread| thread.join().err()).count();
-        let fine = broken == 0;
+        let panics = self.feeding.into_iter().filter_map(|thread| thread.join().err()).count();
         if let Some(rings) = &self.rings {
             rings.leave();
         }
-        fine
+        panics == 0
     }
 }
 
