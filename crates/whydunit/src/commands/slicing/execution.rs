@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use engine::host::{Ending, Outcome};
 use engine::report::CrashReport;
 use events::file::{self, ReadError};
+use events::plan::Syscalls;
 use events::{Consumer, Plan};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -56,7 +57,8 @@ impl Execution {
     /// Runs a program.
     pub fn run(guest: &Guest) -> anyhow::Result<Self> {
         let traces = Traces::default();
-        let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+        let syscalls = Syscalls::Ranges;
+        let plan = Plan { blocks: true, memory: true, syscalls, ..Plan::default() };
         let mut first = None;
         let outcome = guest.run(plan, &mut |process| {
             first.get_or_insert(process);
