@@ -78,6 +78,8 @@ struct Writer {
     bases: Bases,
     /// Accesses of the next exit's instruction.
     explicit: Vec<u8>,
+    /// What the next system call wrote, if the stream tells.
+    buffers: Option<Vec<(u64, u64)>>,
     /// What the kernel writes in the system call that comes next, where the stream says so.
     kernel: Option<Vec<(u64, u64)>>,
     threads: FxHashMap<u32, ThreadWriter>,
@@ -146,6 +148,12 @@ impl Trace {
             }
             // What was not completed defines nothing that anyone could rely on.
             Record::Cut(..) => self.writer.explicit.clear(),
+            Record::Buffers(buffers) => {
+                let written = buffers.flatten().filter(|buffer| buffer.write && buffer.length > 0);
+                let ranges = written.map(|buffer| (buffer.address, buffer.length)).collect();
+                self.writer.buffers = Some(ranges);
+            }
+            Record::Single(_) | Record::Probe(..) => {}
             Record::Buffers(buffers) => {
                 let written = buffers.flatten().filter(|buffer| buffer.write);
                 self.writer.kernel = Some(written.map(|it| (it.address, it.length)).collect());

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use engine::host::{Ending, Outcome};
 use engine::report::CrashReport;
 use events::file::{self, ReadError};
+use events::plan::Syscalls;
 use events::{Consumer, Plan};
 use recording::{End, Recording};
 use replay::{Session, Shown};
@@ -63,7 +64,8 @@ impl Execution {
             return Self::replay(Path::new(only));
         }
         let traces = Traces::default();
-        let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+        let syscalls = Syscalls::Ranges;
+        let plan = Plan { blocks: true, memory: true, syscalls, ..Plan::default() };
         let mut first = None;
         let outcome = guest.run(plan, &mut |process| {
             first.get_or_insert(process);
