@@ -80,8 +80,6 @@ struct Writer {
     explicit: Vec<u8>,
     /// What the next system call wrote, if the stream tells.
     buffers: Option<Vec<(u64, u64)>>,
-    /// What the kernel writes in the system call that comes next, where the stream says so.
-    kernel: Option<Vec<(u64, u64)>>,
     threads: FxHashMap<u32, ThreadWriter>,
     current: ThreadWriter,
     /// Where the indirect jump or call of each exit last went.
@@ -154,11 +152,6 @@ impl Trace {
                 self.writer.buffers = Some(ranges);
             }
             Record::Single(_) | Record::Probe(..) => {}
-            Record::Buffers(buffers) => {
-                let written = buffers.flatten().filter(|buffer| buffer.write);
-                self.writer.kernel = Some(written.map(|it| (it.address, it.length)).collect());
-            }
-            Record::Single(_) | Record::Probe(..) => {}
         }
     }
 
@@ -181,7 +174,7 @@ impl Trace {
         }
         writer.open.extend(answer.to_le_bytes());
         let ranges = writer
-            .kernel
+            .buffers
             .take()
             .unwrap_or_else(|| system_calls::written(number, &arguments, answer));
         if !ranges.is_empty() {
