@@ -403,7 +403,11 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut reached = looked_after.is_some();
     if !reached && engine.stops.places().contains(&pc) {
         match engine.reach(pc) {
-            Reached::Moved => return CameBy::Elsewhere,
+            Reached::Moved => {
+                engine.alone = None;
+                cpu().registers.flags |= traced;
+                return CameBy::Elsewhere;
+            }
             Reached::On(with) => variant = with,
         }
         reached = true;
