@@ -173,10 +173,13 @@ impl Trace {
             writer.open.extend(value.to_le_bytes());
         }
         writer.open.extend(answer.to_le_bytes());
-        let ranges = writer
-            .buffers
-            .take()
-            .unwrap_or_else(|| system_calls::written(number, &arguments, answer));
+        let ranges = match writer.buffers.take() {
+            Some(mut told) => {
+                told.extend(system_calls::mapped(number, &arguments, answer));
+                told
+            }
+            None => system_calls::written(number, &arguments, answer),
+        };
         if !ranges.is_empty() {
             writer.word(WROTE);
             writer.word(ranges.len() as u32);

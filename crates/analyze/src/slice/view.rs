@@ -86,6 +86,8 @@ impl Memory for Nothing {
 type Key = (Option<String>, Option<u32>, Option<String>);
 /// Names of functions kept for a statement that calls them.
 const MOST_NAMES: usize = 3;
+/// Links of one kind kept apart between two statements.
+const MOST_LINKS: usize = 8;
 
 /// Where a node is shown: its own line, or the line of the call that led to it.
 struct Shown {
@@ -212,39 +214,38 @@ impl<'a> Viewer<'a> {
         statements: &[Statement],
     ) -> Vec<Link> {
         let mut links: Vec<Link> = Vec::new();
-        let mut known: FxHashMap<(Option<usize>, usize, &'static str, String), usize> =
+        // Finding names takes time: once for each thing that carries, and for a few of them only.
+        let mut known: FxHashMap<(Option<usize>, usize, Kind, Because), usize> =
+            FxHashMap::default();
+        let mut between: FxHashMap<(Option<usize>, usize, Kind), (usize, usize)> =
             FxHashMap::default();
         for edge in &slice.edges {
             let Some((on, on_instance)) = of_node[edge.on as usize] else { continue };
             let user = of_node[edge.user as usize];
+            if user.is_some_and(|(user, instance)| (user, instance) == (on, on_instance)) {
+                continue;
+            }
+            let (user, user_instance) =
+                user.map_or((None, 0), |(user, at)| (Some(order[user]), at));
+            let on = order[on];
+            if let Some(link) = known.get(&(user, on, edge.kind, edge.because)) {
+                links[*link].count += 1;
+                continue;
+            }
+            let (count, last) = between.entry((user, on, edge.kind)).or_default();
+            if *count >= MOST_LINKS {
+                links[*last].count += 1;
+                continue;
+            }
+            (*count, *last) = (*count + 1, links.len());
+            known.insert((user, on, edge.kind, edge.because), links.len());
+            let because = self.because(slice, edge.because, edge.user, edge.on);
             let kind = match edge.kind {
                 Kind::Value => "value",
                 Kind::Address => "address",
                 Kind::Control => "control",
             };
-            if user.is_some_and(|(user, instance)| (user, instance) == (on, on_instance)) {
-                continue;
-            }
-            let because = self.because(slice, edge.because, edge.user, edge.on);
-            let (user, user_instance) =
-                user.map_or((None, 0), |(user, at)| (Some(order[user]), at));
-            let on = order[on];
-            let key = (user, on, kind, because.clone());
-            match known.get(&key) {
-                Some(link) => links[*link].count += 1,
-                None => {
-                    known.insert(key, links.len());
-                    links.push(Link {
-                        user,
-                        user_instance,
-                        on,
-                        on_instance,
-                        kind,
-                        because,
-                        count: 1,
-                    });
-                }
-            }
+            links.push(Link { user, user_instance, on, on_instance, kind, because, count: 1 });
         }
         let distance = |at: Option<usize>| at.map_or(0, |at| statements[at].distance + 1);
         links.sort_by_key(|link| (distance(link.user), link.user, link.on));
