@@ -12,6 +12,7 @@ use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
     EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, lower,
+    verify,
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
@@ -21,6 +22,7 @@ use events::shape::Shape;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::offset_of;
+use std::ops::Range;
 
 /// Multiplicative hashing: keys are addresses, and std's default hasher wants entropy from
 /// thread-local storage.
@@ -53,7 +55,9 @@ pub struct Fragment {
     pub pc: u64,
     start: u64,
     end: u64,
-    far: u64,
+    far: Range<u64>,
+    /// Where indirect branches enter, if any ever came.
+    prefix: Option<u64>,
     body: u64,
     map: Map,
     incoming: Vec<u32>,
@@ -111,6 +115,8 @@ pub struct Cache {
     exits: Vec<CacheExit>,
     by_pc: AddressMap<Id>,
     by_page: AddressMap<Vec<Id>>,
+    /// Translations whose prefixes stand apart from them.
+    far_prefixes: AddressMap<Id>,
     next: u64,
     start: u64,
     /// Next free byte of [`layout::FAR_CODE`].
@@ -144,6 +150,8 @@ impl Located {
 const PAGE: u64 = 4096;
 /// Room that any translation surely fits in.
 const LARGEST_TRANSLATION: u64 = 64 << 10;
+/// Room that any prefix surely fits in.
+const LARGEST_PREFIX: u64 = 64;
 
 impl Cache {
     /// Maps the cache's memory and writes the shared routines.
@@ -171,6 +179,7 @@ impl Cache {
             exits: Vec::new(),
             by_pc: AddressMap::default(),
             by_page: AddressMap::default(),
+            far_prefixes: AddressMap::default(),
             next: from,
             start: from,
             far: layout::FAR_CODE.start,
@@ -317,7 +326,7 @@ impl Cache {
     fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
-        let far = self.far;
+        let far = self.far..self.far + translation.far.len() as u64;
         self.copy_in(&translation.code);
         self.copy_far(&translation.far);
         self.exits.extend(translation.exits.iter().map(|exit| CacheExit {
@@ -330,6 +339,7 @@ impl Cache {
             start,
             end: self.next,
             far,
+            prefix: superblock.prefixed.then_some(start),
             body: start + u64::from(translation.body),
             map: translation.map,
             incoming: Vec::new(),
@@ -370,14 +380,33 @@ impl Cache {
             return;
         }
         let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
-        let prefix = fragment.start;
+        let Some(prefix) = self.prefix(to) else { return };
         let displaced = std::mem::replace(&mut self.table()[entry], prefix);
         if displaced != prefix && displaced != self.shared.table_miss {
-            let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
+            let index = self.far_prefixes.get(&displaced).map_or_else(
+                || self.fragments.partition_point(|fragment| fragment.start < displaced),
+                |id| *id as usize,
+            );
             let other = &self.fragments[index];
             second_table()[second_index(other.pc)] = [other.pc.wrapping_neg(), other.body];
             self.second_used = true;
         }
+    }
+
+    /// Where indirect branches enter a translation; made now if need be and there is room.
+    fn prefix(&mut self, id: Id) -> Option<u64> {
+        let Fragment { pc, body, prefix, .. } = self.fragments[id as usize];
+        if prefix.is_some() || self.far + LARGEST_PREFIX > layout::FAR_CODE.end {
+            return prefix;
+        }
+        let mut emit = Emit::at(self.far);
+        verify(&mut emit, pc, self.shared.verify_miss);
+        let _ = emit.jump(body);
+        let prefix = self.far;
+        self.copy_far(emit.bytes());
+        self.far_prefixes.insert(prefix, id);
+        self.fragments[id as usize].prefix = Some(prefix);
+        Some(prefix)
     }
 
     /// Drops every translation of code in `[start, end)`. Whether there was any.
@@ -400,13 +429,15 @@ impl Cache {
     /// no consumer of events knows the numbers of its exits.
     pub fn drop_alone(&mut self, id: Id) {
         let fragment = &self.fragments[id as usize];
-        let last = id as usize + 1 == self.fragments.len() && fragment.observed.is_none();
-        let (start, far) = (fragment.start, fragment.far);
+        let last = id as usize + 1 == self.fragments.len()
+            && self.far == fragment.far.end
+            && fragment.observed.is_none();
+        let (start, far) = (fragment.start, fragment.far.clone());
         self.drop_one(id);
         if last {
             self.fragments.pop();
             self.next = start;
-            self.far = far;
+            self.far = far.start;
             while self.exits.last().is_some_and(|exit| exit.fragment == id) {
                 self.exits.pop();
             }
@@ -425,7 +456,7 @@ impl Cache {
         }
         // Nobody is inside, nor will be: the way back is not asked for again.
         (fragment.map, fragment.observed) = (Map::default(), None);
-        let (pc, prefix, own) = (fragment.pc, fragment.start, fragment.start..fragment.end);
+        let (pc, prefix, own) = (fragment.pc, fragment.prefix, fragment.start..fragment.end);
         for back in std::mem::take(&mut fragment.pads) {
             let entry = &mut returns()[back as usize & (layout::RETURN_ENTRIES - 1)];
             if own.contains(&u64::from(*entry)) {
@@ -442,9 +473,10 @@ impl Cache {
         }
         let miss = self.shared.table_miss;
         let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
-        if *entry == prefix {
+        if prefix == Some(*entry) {
             *entry = miss;
         }
+        prefix.map(|prefix| self.far_prefixes.remove(&prefix));
         let second = &mut second_table()[second_index(pc)];
         if second[0] == pc.wrapping_neg() {
             *second = [0; 2];
@@ -457,6 +489,7 @@ impl Cache {
         self.exits.clear();
         self.by_pc.clear();
         self.by_page.clear();
+        self.far_prefixes.clear();
         self.next = self.start;
         self.far = layout::FAR_CODE.start;
         self.clear_table();

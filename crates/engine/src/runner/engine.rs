@@ -126,7 +126,7 @@ impl Engine {
     }
 
     /// The translation of the code at `pc`, made now if need be.
-    fn translation(&mut self, pc: u64) -> Result<Id, Box<SignalInfo>> {
+    fn translation(&mut self, pc: u64, came_by: CameBy) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone && let Some(id) = self.cache.find(pc) {
             return Ok(id);
@@ -135,6 +135,8 @@ impl Engine {
         let limits = Limits {
             instructions: self.config.superblock_limit,
             alone,
+            prefixed: came_by == CameBy::Indirect,
+            flags: plan.ticks,
             reserved: if plan.emits() { 2 } else { 0 },
             accesses: plan.memory,
         };
@@ -260,7 +262,7 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         engine.alone = Some(cpu().registers.pc);
     }
     let pc = cpu().registers.pc;
-    let id = match engine.translation(pc) {
+    let id = match engine.translation(pc, came_by) {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;

@@ -1,7 +1,8 @@
 //! Writes the translation of a superblock.
 //!
 //! ```text
-//! prefix   verifies that an indirect branch came to the right translation     (rcx, rdx spilled)
+//! prefix   verifies that an indirect branch came to the right translation     (rcx, rdx spilled);
+//!          what was first reached in another way gets it later, elsewhere (`Cache::link_indirect`)
 //! body     guest instructions, most of them byte for byte
 //! exits    out of line: bookkeeping, then a jump that is linked to the next translation
 //!
@@ -86,7 +87,7 @@ pub struct Exit {
 
 /// The finished translation.
 pub struct Translation {
-    /// Machine code, prefix first.
+    /// Machine code, prefix first if there is one.
     pub code: Vec<u8>,
     /// What is hardly ever executed: stubs of exits, and return addresses.
     pub far: Vec<u8>,
@@ -167,7 +168,9 @@ pub fn lower(
         index: 0,
         spills: Spills::default(),
     };
-    lower.prefix();
+    if superblock.prefixed {
+        lower.prefix();
+    }
     let body = lower.emit.offset();
     lower.body();
     lower.out_of_line();
@@ -182,6 +185,21 @@ pub fn lower(
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
     }
+}
+
+/// Goes on with rcx and rdx restored if the target in rdx is `pc`, else to `elsewhere`.
+pub fn verify(emit: &mut Emit, pc: u64, elsewhere: u64) {
+    match i32::try_from(pc) {
+        Ok(pc) => emit.lea(RCX, RDX, -pc),
+        Err(_) => {
+            emit.load_constant(RCX, pc.wrapping_neg());
+            emit.lea_sum(RCX, RCX, RDX);
+        }
+    }
+    emit.jump_if_rcx_zero(5);
+    let _ = emit.jump(elsewhere);
+    emit.load_cell(RDX, slot(SLOT_RDX));
+    emit.load_cell(RCX, slot(SLOT_RCX));
 }
 
 fn slot(index: u8) -> u64 {
@@ -233,19 +251,8 @@ impl Lower<'_> {
         self.verify(self.superblock.pc, self.shared.verify_miss);
     }
 
-    /// Goes on with rcx and rdx restored if the target in rdx is `pc`, else to `elsewhere`.
     fn verify(&mut self, pc: u64, elsewhere: u64) {
-        match i32::try_from(pc) {
-            Ok(pc) => self.emit.lea(RCX, RDX, -pc),
-            Err(_) => {
-                self.emit.load_constant(RCX, pc.wrapping_neg());
-                self.emit.lea_sum(RCX, RCX, RDX);
-            }
-        }
-        self.emit.jump_if_rcx_zero(5);
-        let _ = self.emit.jump(elsewhere);
-        self.emit.load_cell(RDX, slot(SLOT_RDX));
-        self.emit.load_cell(RCX, slot(SLOT_RCX));
+        verify(&mut self.emit, pc, elsewhere);
         self.spills = Spills::default();
     }
 

@@ -83,6 +83,8 @@ pub struct Superblock {
     pub next: u64,
     /// Whether it is one instruction for one execution.
     pub alone: bool,
+    /// Whether indirect branches are expected to come to it.
+    pub prefixed: bool,
 }
 
 impl Superblock {
@@ -136,10 +138,21 @@ pub struct Limits {
     pub instructions: usize,
     /// Whether one instruction is wanted, for one execution.
     pub alone: bool,
+    /// Whether an indirect branch has led here.
+    pub prefixed: bool,
+    /// Whether it matters which flags are live.
+    pub flags: bool,
     /// General registers that it must not use, for the engine to work with.
     pub reserved: usize,
     /// Whether memory accesses are wanted.
     pub accesses: bool,
+}
+
+impl Limits {
+    /// Whether registers and flags of an instruction are of interest, not only where it leads.
+    fn needs_facts(&self, instruction: &Instruction) -> bool {
+        self.flags || self.reserved > 0 || instruction.is_ip_rel_memory_operand()
+    }
 }
 
 /// Decodes the superblock at `pc`.
@@ -165,8 +178,11 @@ pub fn decode<S: CodeSource>(
             next = builder.build(back)?;
         }
     }
-    let mut superblock = Superblock { pc, guests: builder.guests, next, alone: limits.alone };
-    find_liveness(&mut superblock);
+    let Limits { alone, prefixed, .. } = limits;
+    let mut superblock = Superblock { pc, guests: builder.guests, next, alone, prefixed };
+    if limits.flags {
+        find_liveness(&mut superblock);
+    }
     Ok(superblock)
 }
 
@@ -181,7 +197,11 @@ impl<S: CodeSource> Builder<'_, S> {
                 }
                 return Ok(pc);
             };
-            let facts = facts::of(&instruction, &mut self.factory);
+            let facts = if self.limits.needs_facts(&instruction) {
+                facts::of(&instruction, &mut self.factory)
+            } else {
+                Facts::flow_only(&instruction)
+            };
             let accesses = if self.limits.accesses {
                 accesses::of(&instruction, &mut self.factory)
             } else {
