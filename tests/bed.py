@@ -1,8 +1,9 @@
 """What every test script shares: where the tool is, how each mode is spelled, and how one run is
 made and compared.
 
-It knows nothing about particular programs or jobs. A *mode* is a prefix to a guest command line;
-`native` is the empty prefix. A run is described by its `Outcome`: what it printed and how it ended.
+It knows nothing about particular programs or jobs. A *mode* is a prefix to a guest command line, by
+its name or as the words themselves; `native` is the empty prefix. A run is described by its
+`Outcome`: what it printed and how it ended.
 """
 
 import dataclasses
@@ -24,6 +25,8 @@ MODES = ("plain", "count", "trace", "ticks", "shadow")
 
 def prefix(tool, mode, counts=None, stats=None, flags=()):
     """The words that go before a guest command line in a mode; `counts` and `stats` are files."""
+    if isinstance(mode, list):
+        return mode
     if mode == "native":
         return []
     words = [str(tool)]

@@ -1,6 +1,7 @@
 // build: -O1
 // The kernel itself writes new code: read() and pread() into an executable page that has run, also
-// across two such pages, recv, and a pipe; the engine's write protection must not show as EFAULT.
+// across two such pages, recv, and a pipe; the engine's write protection must show neither as EFAULT
+// nor as a short answer where a buffer begins on an ordinary page and goes on over code.
 #include "check.h"
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -36,5 +37,30 @@ int main(void)
     CHECK(write(fd, whole, sizeof whole) == sizeof whole);
     CHECK(pread(fd, page, sizeof whole, 0) == sizeof whole);
     CHECK(((function)(void *)page)() == 4242);
+    unsigned char *all = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < 8; i++) {
+        // Data on the first page, code on the second.
+        memcpy(all + PAGE, with(i), 6);
+        CHECK(((function)(void *)(all + PAGE))() == i);
+        unsigned char *start = all + PAGE - 100;
+        memset(whole, 'x', sizeof whole);
+        memcpy(whole + 100, with(i + 100), 6);
+        struct iovec parts[2] = {{start, 50}, {start + 50, 250}};
+        struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+        if (i < 4) CHECK(write(p[1], whole, 300) == 300);
+        else if (i < 6) CHECK(send(s[1], whole, 300, 0) == 300);
+        switch (i) {
+        case 0: CHECK(read(p[0], start, 300) == 300); break;
+        case 1: CHECK(readv(p[0], parts, 2) == 300); break;
+        case 2: CHECK(read(p[0], start, 4096) == 300); break;
+        case 3: CHECK(read(p[0], start, 200) == 200 && read(p[0], start + 200, 100) == 100); break;
+        case 4: CHECK(recv(s[0], start, 300, 0) == 300); break;
+        case 5: CHECK(recvmsg(s[0], &message, 0) == 300); break;
+        case 6: CHECK(pwrite(fd, whole, 300, 0) == 300 && pread(fd, start, 300, 0) == 300); break;
+        case 7: CHECK(preadv(fd, parts, 2, 0) == 300); memcpy(all + PAGE, with(i + 100), 6); break;
+        }
+        CHECK(start[0] == 'x' && start[299] == 'x');
+        CHECK(((function)(void *)(all + PAGE))() == i + 100);
+    }
     return ok();
 }

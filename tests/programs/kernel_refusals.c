@@ -28,6 +28,12 @@ int main(void)
     refused("perf_event_open", syscall(SYS_perf_event_open, parameters, 0, -1, -1, 0));
     refused("bpf", syscall(SYS_bpf, 0, parameters, sizeof parameters));
     refused("rseq", syscall(SYS_rseq, parameters, 7, 0, 0));
+    /* Barriers for restartable sequences come with them or not at all: tcmalloc relies on it. */
+    int restartable = syscall(SYS_rseq, NULL, 0, 0, 0) != -1 || errno != ENOSYS;
+    long barriers = syscall(SYS_membarrier, 0, 0, 0);
+    CHECK(barriers >= 0 && !!(barriers & 1 << 8) == restartable);
+    CHECK((syscall(SYS_membarrier, 1 << 8, 0, 0) == 0) == restartable);
+    CHECK((syscall(SYS_membarrier, 1 << 7, 0, 0) == 0) == restartable);
     CHECK(syscall(1000) == -1 && errno == ENOSYS);
     CHECK(syscall(4000) == -1 && errno == ENOSYS);
     CHECK(syscall(-1) == -1 && errno == ENOSYS);

@@ -6,6 +6,7 @@
 
 pub mod address;
 pub mod finding;
+pub mod system_call;
 
 pub use address::{Address, Range};
 pub use finding::{Confidence, Finding, Place, Step};

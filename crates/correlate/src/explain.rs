@@ -2,7 +2,8 @@
 
 use crate::Analysis;
 use crate::graph::{FunctionId, Variable};
-use crate::rules::{Rule, Way, together};
+use crate::judge::together;
+use crate::rules::{Rule, Way};
 use std::fmt;
 
 /// What one function with the left side of a rule does about the right side.
@@ -56,7 +57,7 @@ pub fn sites(analysis: &Analysis, rule: &Rule) -> Vec<Site> {
         entries.filter(|it| it.kind.meets(way.mask())).collect::<Vec<_>>()
     };
     let mut sites = Vec::new();
-    for &function in analysis.occurrences.of(rule.left[0].1) {
+    for function in analysis.occurrences.functions(rule.left[0].1) {
         let left: Vec<_> = rule.left.iter().map(|side| of(function, *side)).collect();
         if left.iter().any(Vec::is_empty) {
             continue;

@@ -2,25 +2,30 @@
 //!
 //! The tree need not build. [`analyse`] runs the whole chain:
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
-//! the types, `collect` and `expression` note every access (`tree` drives these passes), `graph`
-//! links callers to callees, `mine` and `rules` find the correlations, `violations` the functions
-//! that break one. `report` turns those into findings, `database` keeps correlations on disk for
+//! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
+//! links callers to callees, `mine`, `occurrences`, `rules` and `judge` find the correlations,
+//! `violations` the functions that break one. `report` turns those into findings, `database` keeps correlations on disk for
 //! later analyses, `suppress` holds what the user has accepted.
 //!
 //! This crate knows nothing of processes and recordings, and never prints.
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod assignment;
+mod call;
 mod collect;
 pub mod database;
 mod declare;
 pub mod explain;
 mod expression;
 pub mod graph;
+mod judge;
 pub mod library;
+mod locals;
 mod macros;
 pub mod mine;
 pub mod names;
+pub mod occurrences;
 mod parse;
 mod prepare;
 pub mod report;
@@ -30,11 +35,13 @@ pub mod suppress;
 mod syntax;
 pub mod tree;
 pub mod types;
+mod view;
 pub mod violations;
 
 use graph::Graph;
 use library::Library;
-use rules::{Occurrences, Options, Rule};
+use occurrences::Occurrences;
+use rules::{Options, Rule};
 use std::fmt;
 use std::path::PathBuf;
 use tree::{Progress, Tree};
@@ -104,15 +111,19 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Analysis, E
         return Err(Error::Empty(request.roots.clone()));
     }
     let tree = tree::read(sources, &request.library, request.max_file_size, progress);
-    let graph = Graph::new(&tree);
-    let options = request.options;
-    let occurrences = Occurrences::new(&graph, &options);
-    let rules = rules::correlations(&tree, &graph, &occurrences, &options, progress);
-    let violations = violations::violations(&tree, &graph, &occurrences, &rules, &options);
-    Ok(Analysis { tree, graph, occurrences, rules, violations, options })
+    Ok(Analysis::new(tree, request.options, progress))
 }
 
 impl Analysis {
+    /// Mines a tree that has been read.
+    pub fn new(tree: Tree, options: Options, progress: &dyn Progress) -> Self {
+        let graph = Graph::new(&tree);
+        let occurrences = Occurrences::new(&graph, &options);
+        let rules = rules::correlations(&tree, &graph, &occurrences, &options, progress);
+        let violations = violations::violations(&tree, &graph, &occurrences, &rules, &options);
+        Self { tree, graph, occurrences, rules, violations, options }
+    }
+
     /// A rule in the notation of reports.
     pub fn shown(&self, rule: &Rule) -> String {
         rules::shown(&self.tree, &self.graph, rule)

@@ -51,8 +51,8 @@ pub struct Macros {
     pub parameters: FxHashMap<Name, (TypeName, Name)>,
     /// Types of macro calls.
     pub returns: FxHashMap<Name, Returns>,
-    /// Bodies to analyse.
-    pub bodies: Vec<MacroBody>,
+    /// Bodies to analyse, in file order.
+    bodies: Vec<MacroBody>,
 }
 
 /// Whether a definition could matter at all; the millions of plain constants do not.
@@ -95,6 +95,13 @@ pub fn learn(defines: &[Vec<Define>], builtin: &Rewrites, names: &Names) -> Macr
 }
 
 impl Macros {
+    /// The bodies that a file defines.
+    pub fn bodies_of(&self, file: usize) -> &[MacroBody] {
+        let start = self.bodies.partition_point(|it| it.file < file);
+        let length = self.bodies[start..].partition_point(|it| it.file == file);
+        &self.bodies[start..start + length]
+    }
+
     fn add(&mut self, define: &Define, file: usize, names: &Names) {
         let name = names.intern(&define.name);
         let body = define.body.as_str();
@@ -104,7 +111,7 @@ impl Macros {
         let parameters = define.parameters.iter().flatten();
         let parameters: Vec<_> = parameters.map(|one| names.intern(one)).collect();
         let source = format!("void m(){{{body};}}");
-        let source = prepare(source.as_bytes(), Language::C, &self.rewrites).text;
+        let source = prepare(source.as_bytes(), Language::C, &self.rewrites);
         let source = String::from_utf8_lossy(&source).into_owned();
         if let Some(returns) = returns(&source, &parameters, names) {
             self.returns.entry(name).or_insert(returns);
@@ -262,12 +269,13 @@ fn expression_type(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prepare::prepare_with_notes;
 
     fn learned(lines: &[&str]) -> (Macros, Names) {
         let names = Names::default();
         let text = lines.join("\n");
-        let out = crate::prepare::prepare(text.as_bytes(), Language::C, &Rewrites::default());
-        let kept: Vec<_> = out.defines.into_iter().filter(is_interesting).collect();
+        let (_, notes) = prepare_with_notes(text.as_bytes(), Language::C, &Rewrites::default());
+        let kept: Vec<_> = notes.defines.into_iter().filter(is_interesting).collect();
         (learn(&[kept], &Rewrites::default(), &names), names)
     }
 

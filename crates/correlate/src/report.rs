@@ -2,9 +2,11 @@
 
 use crate::Analysis;
 use crate::explain;
+use crate::graph::Variable;
 use crate::rules::{Rule, Way};
 use crate::violations::Violation;
 use base::{Confidence, Finding, Place, Step};
+use rustc_hash::FxHashMap;
 
 /// The kind of every finding of this analysis.
 pub const KIND: &str = "inconsistent-update";
@@ -12,13 +14,18 @@ pub const KIND: &str = "inconsistent-update";
 /// Supporters shown with a finding.
 const EXAMPLES: usize = 3;
 
+/// The rules `write => write`: where one holds, it tells more than `write => any`.
+type Strict<'a> = FxHashMap<(Variable, Variable), &'a Rule>;
+
 impl Analysis {
     /// The violations as findings, in their order.
     pub fn findings(&self) -> Vec<Finding> {
-        self.violations.iter().map(|violation| self.finding(violation)).collect()
+        let updates = self.rules.iter().filter(|rule| rule.is_simple(Way::Write, Way::Write));
+        let strict = updates.map(|rule| ((rule.left[0].1, rule.right.1), rule)).collect();
+        self.violations.iter().map(|violation| self.finding(violation, &strict)).collect()
     }
 
-    fn finding(&self, violation: &Violation) -> Finding {
+    fn finding(&self, violation: &Violation, strict: &Strict) -> Finding {
         let function = self.function_name(violation.function);
         let path = self.path_of(violation.function);
         let (first, line) = violation.broken[0];
@@ -28,7 +35,7 @@ impl Analysis {
         let mut evidence: Vec<Step> = violation
             .broken
             .iter()
-            .map(|(rule, line)| self.rule_step(&self.rules[*rule]).at(place(*line)))
+            .map(|(rule, line)| self.rule_step(&self.rules[*rule], strict).at(place(*line)))
             .collect();
         evidence.extend(self.examples(&self.rules[first]));
         if let Some((value, others)) = violation.exception {
@@ -48,13 +55,8 @@ impl Analysis {
         }
     }
 
-    fn rule_step(&self, rule: &Rule) -> Step {
-        let (x, y) = (rule.left[0].1, rule.right.1);
-        // The stricter rule tells more, where it holds.
-        let strict = self.rules.iter().find(|it| {
-            it.is_simple(Way::Write, Way::Write) && it.left[0].1 == x && it.right.1 == y
-        });
-        let rule = strict.unwrap_or(rule);
+    fn rule_step(&self, rule: &Rule, strict: &Strict) -> Step {
+        let rule = strict.get(&(rule.left[0].1, rule.right.1)).copied().unwrap_or(rule);
         Step::new(format!(
             "{} holds in {} of {} functions",
             self.shown(rule),

@@ -6,10 +6,13 @@
 //! the much larger access sets are only consulted to count.
 
 use crate::access::Kind;
-use crate::graph::{Entry, FunctionId, Graph, Variable};
-use crate::mine::{Item, Transactions, closed_from};
+use crate::graph::{Entry, Graph, Variable};
+use crate::judge::Judge;
+use crate::mine::{ClosedSet, Item, Transactions, closed_from};
+use crate::occurrences::Occurrences;
 use crate::tree::{Progress, Stage, Tree};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
@@ -118,38 +121,6 @@ impl Rule {
     }
 }
 
-/// Which functions access each variable, copies and popular variables left out.
-pub struct Occurrences {
-    functions: Vec<Vec<FunctionId>>,
-}
-
-impl Occurrences {
-    /// Indexes the access sets.
-    pub fn new(graph: &Graph, options: &Options) -> Self {
-        let mut functions = vec![Vec::new(); graph.variables.len()];
-        for (id, set) in graph.sets.iter().enumerate().filter(|(id, _)| !graph.is_copy[*id]) {
-            let mut last = None;
-            for entry in set {
-                if last.replace(entry.variable) != Some(entry.variable) {
-                    functions[entry.variable.0 as usize].push(id as FunctionId);
-                }
-            }
-        }
-        for list in &mut functions {
-            let usable = options.min_support as usize..=options.max_popularity as usize;
-            if !usable.contains(&list.len()) {
-                *list = Vec::new();
-            }
-        }
-        Self { functions }
-    }
-
-    /// The functions that access a variable; none if it is too rare or too popular.
-    pub fn of(&self, variable: Variable) -> &[FunctionId] {
-        &self.functions[variable.0 as usize]
-    }
-}
-
 /// Finds the correlations of a linked tree, best first.
 pub fn correlations(
     tree: &Tree,
@@ -165,18 +136,14 @@ pub fn correlations(
     let rows = direct_rows(graph, &items);
     let transactions = Transactions::new(&rows, items.len());
     let judge = Judge { tree, graph, occurrences, options };
-    progress.begin(Stage::Mining, items.len());
-    let mut rules: Vec<Rule> = (0..items.len() as Item)
-        .into_par_iter()
-        .flat_map_iter(|first| {
-            let rules = rules_from(first, &items, &transactions, &judge);
-            progress.step();
-            rules
-        })
-        .collect();
-    rules.sort_by(|left, right| {
-        let key = |rule: &Rule| (rule.rank_key(), rule.left.clone(), rule.right);
-        key(left).cmp(&key(right))
+    let mining = Mining { items, transactions, judge, progress };
+    progress.begin(Stage::Mining, 2 * mining.items.len());
+    let mut rules = mining.for_each(Mining::pairs);
+    let explained = rules.iter().map(|rule| (rule.left[0].1, rule.right.1)).collect();
+    rules.extend(mining.for_each(|mining, first| mining.triples(first, &explained)));
+    rules.par_sort_unstable_by(|left, right| {
+        let by_rank = left.rank_key().cmp(&right.rank_key());
+        by_rank.then_with(|| (&left.left, left.right).cmp(&(&right.left, right.right)))
     });
     // Two variables that always go together name the same closed set twice.
     rules.dedup();
@@ -198,182 +165,72 @@ fn direct_rows(graph: &Graph, items: &[Variable]) -> Vec<Vec<Item>> {
     sets.filter(|(id, _)| !graph.is_copy[*id]).map(row).collect()
 }
 
-/// The rules of the pairs and triples whose least item is `first`.
-fn rules_from(
-    first: Item,
-    items: &[Variable],
-    transactions: &Transactions,
-    judge: &Judge,
-) -> Vec<Rule> {
-    let mut pairs = Vec::new();
-    let mut triples = Vec::new();
-    let support = judge.options.min_direct_support.max(1);
-    closed_from(transactions, first, support, 2, &mut |set, _| match set.generator[..] {
-        [only] => pairs.extend(set.items.iter().filter(|it| **it != only).map(|it| (only, *it))),
-        [left, right] => {
-            pairs.push((left, right));
-            let others = set.items.iter().filter(|it| !set.generator.contains(it));
-            triples.extend(others.map(|third| (left, right, *third)));
-        }
-        _ => {}
-    });
-    let variable = |item: Item| items[item as usize];
-    let mut rules = Vec::new();
-    for (left, right) in pairs {
-        judge.pair(variable(left), variable(right), &mut rules);
-        // A pair inside the closure of its greater item alone is met from that side, too.
-        judge.pair(variable(right), variable(left), &mut rules);
-    }
-    for (left, right, third) in triples {
-        judge.triple([variable(left), variable(right)], variable(third), &mut rules);
-    }
-    rules
+/// Pairs of variables that a rule relates: left side, right side.
+type Pairs = FxHashSet<(Variable, Variable)>;
+
+struct Mining<'a> {
+    items: Vec<Variable>,
+    transactions: Transactions<'a>,
+    judge: Judge<'a>,
+    progress: &'a dyn Progress,
 }
 
-/// How often the nine forms of a rule hold.
-#[derive(Default)]
-struct Tally {
-    left: [u32; 3],
-    support: [[u32; 3]; 3],
-    direct: [[u32; 3]; 3],
-    same_object: [[u32; 3]; 3],
-}
-
-struct Judge<'a> {
-    tree: &'a Tree,
-    graph: &'a Graph,
-    occurrences: &'a Occurrences,
-    options: &'a Options,
-}
-
-impl Judge<'_> {
-    fn pair(&self, x: Variable, y: Variable, rules: &mut Vec<Rule>) {
-        let mut tally = Tally::default();
-        for function in self.occurrences.of(x) {
-            let right = self.graph.entries(*function, y);
-            self.count(*function, &[self.graph.entries(*function, x)], right, y, &mut tally);
-        }
-        self.keep(&[x], y, &tally, rules);
+impl Mining<'_> {
+    fn for_each(&self, rules_from: impl Fn(&Self, Item) -> Vec<Rule> + Sync) -> Vec<Rule> {
+        let counted = |first| {
+            let rules = rules_from(self, first);
+            self.progress.step();
+            rules
+        };
+        (0..self.items.len() as Item).into_par_iter().flat_map_iter(counted).collect()
     }
 
-    fn triple(&self, left: [Variable; 2], right: Variable, rules: &mut Vec<Rule>) {
-        if left.iter().any(|it| self.explains(*it, right)) {
-            return;
-        }
-        let mut tally = Tally::default();
-        for function in self.occurrences.of(left[0]) {
-            let sides = left.map(|it| self.graph.entries(*function, it));
-            if !sides[1].is_empty() {
-                let right_entries = self.graph.entries(*function, right);
-                self.count(*function, &sides, right_entries, right, &mut tally);
-            }
-        }
-        self.keep(&left, right, &tally, rules);
+    fn closed_from(&self, first: Item, visit: &mut dyn FnMut(&ClosedSet)) {
+        let support = self.judge.options.min_direct_support.max(1);
+        closed_from(&self.transactions, first, support, 2, &mut |set, _| visit(set));
     }
 
-    /// Whether one variable alone already implies the right side, in any form.
-    fn explains(&self, left: Variable, right: Variable) -> bool {
+    fn variable(&self, item: Item) -> Variable {
+        self.items[item as usize]
+    }
+
+    /// The rules about one variable on the left whose closed set has a generator from `first`.
+    fn pairs(&self, first: Item) -> Vec<Rule> {
         let mut rules = Vec::new();
-        self.pair(left, right, &mut rules);
-        !rules.is_empty()
+        let mut pair = |left, right| {
+            let (left, right) = (self.variable(left), self.variable(right));
+            self.judge.pair(left, right, &mut rules);
+            // A pair inside the closure of its greater item alone is met from that side, too.
+            self.judge.pair(right, left, &mut rules);
+        };
+        self.closed_from(first, &mut |set| match set.generator[..] {
+            [only] => set.items.iter().filter(|it| **it != only).for_each(|it| pair(only, *it)),
+            [left, right] => pair(left, right),
+            _ => {}
+        });
+        rules
     }
 
-    fn keep(&self, left: &[Variable], right: Variable, tally: &Tally, rules: &mut Vec<Rule>) {
-        for (i, left_way) in Way::ALL.into_iter().enumerate() {
-            for (j, right_way) in Way::ALL.into_iter().enumerate() {
-                let rule = Rule {
-                    left: left.iter().map(|it| (left_way, *it)).collect(),
-                    right: (right_way, right),
-                    support: tally.support[i][j],
-                    direct: tally.direct[i][j],
-                    left_support: tally.left[i],
-                    same_object: tally.same_object[i][j],
-                };
-                if rule.support >= self.options.min_support
-                    && rule.direct >= self.options.min_direct_support
-                    && rule.confidence() >= self.options.min_confidence
-                {
-                    rules.push(rule);
-                }
+    /// The rules about two variables on the left, where neither alone says as much.
+    fn triples(&self, first: Item, explained: &Pairs) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        self.closed_from(first, &mut |set| {
+            let [_, _] = set.generator[..] else { return };
+            let left = [0, 1].map(|index| self.variable(set.generator[index]));
+            let others = set.items.iter().filter(|it| !set.generator.contains(it));
+            let unexplained: Vec<_> = others
+                .map(|it| self.variable(*it))
+                .filter(|right| !left.iter().any(|it| explained.contains(&(*it, *right))))
+                .collect();
+            if unexplained.is_empty() {
+                return;
             }
-        }
-    }
-
-    /// Counts one function for or against a rule.
-    fn count(
-        &self,
-        function: FunctionId,
-        left: &[&[Entry]],
-        right: &[Entry],
-        missing: Variable,
-        tally: &mut Tally,
-    ) {
-        let outcome = together(left, right, self.options.max_distance);
-        // A function that sets the whole struct has accessed every field of it, yet says nothing
-        // about which fields belong together: it counts neither for nor against.
-        let is_neutral = outcome.is_copied
-            || right.is_empty()
-                && self.graph.touches_whole(&self.tree.functions[function as usize], missing);
-        for (i, way) in Way::ALL.into_iter().enumerate() {
-            let has = |side: &&[Entry]| side.iter().any(|entry| entry.kind.meets(way.mask()));
-            if !left.iter().all(has) {
-                continue;
+            let both = self.judge.both(left);
+            for right in unexplained {
+                self.judge.triple(left, &both, right, &mut rules);
             }
-            let any = outcome.met[i].iter().any(|met| *met);
-            if is_neutral && !any {
-                continue;
-            }
-            tally.left[i] += 1;
-            for j in 0..3 {
-                tally.support[i][j] += u32::from(outcome.met[i][j]);
-                tally.direct[i][j] += u32::from(outcome.direct[i][j]);
-                tally.same_object[i][j] += u32::from(outcome.same_object[i][j]);
-            }
-        }
-    }
-}
-
-/// In which of the nine forms one function obeys.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    pub met: [[bool; 3]; 3],
-    pub direct: [[bool; 3]; 3],
-    pub same_object: [[bool; 3]; 3],
-    /// Both sides come out of the same callee: a copy of what the callee already counts for.
-    pub is_copied: bool,
-}
-
-/// Which accesses of the right side are together with the left side.
-pub(crate) fn together(left: &[&[Entry]], right: &[Entry], max_distance: u32) -> Outcome {
-    let mut outcome = Outcome::default();
-    let near = |a: &Entry, b: &Entry| a.statement.abs_diff(b.statement) <= max_distance;
-    let [first, others @ ..] = left else { return outcome };
-    for a in *first {
-        if !others.iter().all(|side| side.iter().any(|b| near(a, b))) {
-            continue;
-        }
-        for b in right.iter().filter(|b| near(a, b)) {
-            if a.via != 0 && a.via == b.via {
-                outcome.is_copied = true;
-                continue;
-            }
-            note(&mut outcome, a, b);
-        }
-    }
-    outcome
-}
-
-fn note(outcome: &mut Outcome, a: &Entry, b: &Entry) {
-    let direct = a.via == 0 && b.via == 0;
-    let same_object = direct && a.base == b.base;
-    for (i, _) in Way::ALL.iter().enumerate().filter(|(_, left)| a.kind.meets(left.mask())) {
-        for (j, right) in Way::ALL.into_iter().enumerate() {
-            if b.kind.meets(right.mask()) {
-                outcome.met[i][j] = true;
-                outcome.direct[i][j] |= direct;
-                outcome.same_object[i][j] |= same_object;
-            }
-        }
+        });
+        rules
     }
 }
 

@@ -14,11 +14,13 @@ use crate::library::Library;
 use crate::macros::{self, MacroBody, Macros};
 use crate::names::Names;
 use crate::parse::parse;
-use crate::prepare::{Define, Prepared, Rewrites, Suppression, blank_bodies, prepare};
+use crate::prepare::{
+    Define, Notes, Rewrites, Suppression, Wanted, prepare, prepare_with_notes, shrink,
+};
 use crate::sources::{self, Language, Skipped, SourceFile, Sources};
-use crate::types::{FileFacts, FileId, Types, View};
+use crate::types::{FileFacts, FileId, Types};
+use crate::view::View;
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 use std::path::PathBuf;
 
 /// A tree with every access of every function.
@@ -27,6 +29,8 @@ pub struct Tree {
     pub names: Names,
     /// All types.
     pub types: Types,
+    /// All macros.
+    macros: Macros,
     /// All functions, in file order.
     pub functions: Vec<Function>,
     /// Paths as shown, by file number.
@@ -43,6 +47,26 @@ pub struct Tree {
     pub lines: u64,
     /// Files read.
     pub files: usize,
+}
+
+impl Tree {
+    /// Reads one file again as if it had this text, and returns its functions: what a change would
+    /// make of them. Declarations and macros stay those that the tree was read with.
+    pub fn reread(&self, file: FileId, text: &[u8], library: &Library) -> Vec<Function> {
+        let language = sources::language(&self.locations[file as usize], text);
+        let mut text = prepare(text, language, &self.macros.rewrites);
+        shrink(&mut text, Wanted::Functions);
+        let collector =
+            Collector { names: &self.names, types: &self.types, macros: &self.macros, library };
+        collector.functions(file, Some((text, language))).0
+    }
+
+    /// Puts other functions in the place of those of a file; returns the former ones.
+    pub fn replace(&mut self, file: FileId, functions: Vec<Function>) -> Vec<Function> {
+        let start = self.functions.partition_point(|it| it.file < file);
+        let end = self.functions.partition_point(|it| it.file <= file);
+        self.functions.splice(start..end, functions).collect()
+    }
 }
 
 /// Where the work is, for a progress bar.
@@ -74,8 +98,11 @@ impl Progress for Silent {
     fn step(&self) {}
 }
 
+#[derive(Default)]
 struct FirstLook {
-    prepared: Prepared,
+    notes: Notes,
+    /// Whether anything is left of the file once comments and directives are gone.
+    has_code: bool,
     lines: u64,
 }
 
@@ -85,10 +112,12 @@ pub fn read(sources: Sources, library: &Library, most_bytes: u64, progress: &dyn
     let mut skipped = sources.skipped;
     let files = sources.files;
     let looks = first_pass(&files, library, most_bytes, progress, &mut skipped);
+    let has_code: Vec<_> = looks.iter().map(|look| look.has_code).collect();
     let (facts, defines, suppressions, lines) = split_looks(&files, looks);
     let macros = macros::learn(&defines, &library.rewrites, &names);
     drop(defines);
-    let reader = Reader { files: &files, rewrites: &macros.rewrites, most_bytes };
+    let reader =
+        Reader { files: &files, has_code: &has_code, rewrites: &macros.rewrites, most_bytes };
 
     progress.begin(Stage::Declarations, files.len());
     let declarations = reader.declarations(&names, progress);
@@ -98,12 +127,14 @@ pub fn read(sources: Sources, library: &Library, most_bytes: u64, progress: &dyn
     let types = Types::new(facts, declarations);
 
     progress.begin(Stage::Accesses, files.len());
-    let (functions, resolution) = reader.accesses(&names, &types, &macros, library, progress);
+    let collector = Collector { names: &names, types: &types, macros: &macros, library };
+    let (functions, resolution) = reader.accesses(&collector, progress);
     skipped.sort_by(|left, right| left.path.cmp(&right.path));
     let locations: Vec<_> = files.into_iter().map(|file| file.path).collect();
     Tree {
         names,
         types,
+        macros,
         functions,
         paths,
         files: locations.len(),
@@ -131,11 +162,10 @@ fn first_pass(
             look.map_err(|reason| Skipped { path: file.shown.clone(), reason })
         })
         .collect();
-    let empty = || FirstLook { prepared: Prepared::default(), lines: 0 };
     let unwrap = |look: Result<FirstLook, Skipped>| {
         look.unwrap_or_else(|reason| {
             skipped.push(reason);
-            empty()
+            FirstLook::default()
         })
     };
     looks.into_iter().map(unwrap).collect()
@@ -144,11 +174,14 @@ fn first_pass(
 fn first_look(file: &SourceFile, library: &Library, most: u64) -> Result<FirstLook, String> {
     let text = sources::read(&file.path, most)?;
     let language = sources::language(&file.path, &text);
-    let mut prepared = prepare(&text, language, &library.rewrites);
-    prepared.text = Vec::new();
-    prepared.defines.retain(macros::is_interesting);
+    let (code, mut notes) = prepare_with_notes(&text, language, &library.rewrites);
+    notes.defines.retain(macros::is_interesting);
     let lines = text.iter().filter(|byte| **byte == b'\n').count() as u64;
-    Ok(FirstLook { prepared, lines: if file.declarations_only { 0 } else { lines } })
+    Ok(FirstLook {
+        notes,
+        has_code: !code.trim_ascii().is_empty(),
+        lines: if file.declarations_only { 0 } else { lines },
+    })
 }
 
 type Split = (Vec<FileFacts>, Vec<Vec<Define>>, Vec<(FileId, Suppression)>, u64);
@@ -159,11 +192,11 @@ fn split_looks(files: &[SourceFile], looks: Vec<FirstLook>) -> Split {
         facts.push(FileFacts {
             path: file.shown.clone(),
             is_header: sources::is_header(&file.path),
-            includes: look.prepared.includes,
+            includes: look.notes.includes,
         });
-        defines.push(look.prepared.defines);
+        defines.push(look.notes.defines);
         let id = index as FileId;
-        suppressions.extend(look.prepared.suppressions.into_iter().map(|it| (id, it)));
+        suppressions.extend(look.notes.suppressions.into_iter().map(|it| (id, it)));
         lines += look.lines;
     }
     (facts, defines, suppressions, lines)
@@ -171,16 +204,24 @@ fn split_looks(files: &[SourceFile], looks: Vec<FirstLook>) -> Split {
 
 struct Reader<'a> {
     files: &'a [SourceFile],
+    has_code: &'a [bool],
     rewrites: &'a Rewrites,
     most_bytes: u64,
 }
 
 impl Reader<'_> {
-    fn text(&self, file: &SourceFile) -> Option<(Vec<u8>, Language)> {
-        // A file that the first pass could not read was reported by it.
-        let text = sources::read(&file.path, self.most_bytes).ok()?;
-        let language = sources::language(&file.path, &text);
-        Some((prepare(&text, language, self.rewrites).text, language))
+    /// What the parser gets to see of a file. A file that the first pass could not read was
+    /// reported by it.
+    fn text(&self, index: usize, wanted: Wanted) -> Option<(Vec<u8>, Language)> {
+        if !self.has_code[index] {
+            return None;
+        }
+        let path = &self.files[index].path;
+        let text = sources::read(path, self.most_bytes).ok()?;
+        let language = sources::language(path, &text);
+        let mut text = prepare(&text, language, self.rewrites);
+        shrink(&mut text, wanted);
+        Some((text, language))
     }
 
     fn declarations(
@@ -188,9 +229,10 @@ impl Reader<'_> {
         names: &Names,
         progress: &dyn Progress,
     ) -> Vec<(Declarations, Option<Skipped>)> {
-        let declarations = |file: &SourceFile| {
-            let Some((mut text, language)) = self.text(file) else { return Default::default() };
-            blank_bodies(&mut text);
+        let declarations = |(index, file): (usize, &SourceFile)| {
+            let Some((text, language)) = self.text(index, Wanted::Declarations) else {
+                return Default::default();
+            };
             match parse(&text, language) {
                 Some(tree) => (declare(tree.root_node(), &text, names), None),
                 None => {
@@ -200,51 +242,25 @@ impl Reader<'_> {
                 }
             }
         };
-        let counted = |file| {
-            let found = declarations(file);
+        let counted = |entry| {
+            let found = declarations(entry);
             progress.step();
             found
         };
-        self.files.par_iter().map(counted).collect()
+        self.files.par_iter().enumerate().map(counted).collect()
     }
 
     fn accesses(
         &self,
-        names: &Names,
-        types: &Types,
-        macros: &Macros,
-        library: &Library,
+        collector: &Collector,
         progress: &dyn Progress,
     ) -> (Vec<Function>, Resolution) {
-        let mut bodies: FxHashMap<usize, Vec<&MacroBody>> = FxHashMap::default();
-        for body in &macros.bodies {
-            bodies.entry(body.file).or_default().push(body);
-        }
         let collect = |(index, file): (usize, &SourceFile)| {
             progress.step();
             if file.declarations_only {
-                return (Vec::new(), Resolution::default());
+                return Default::default();
             }
-            let view = View::new(types, macros, index as FileId);
-            let mut functions = Vec::new();
-            let mut resolution = Resolution::default();
-            let mut walk = |text: &[u8], language, body: Option<&MacroBody>| {
-                let Some(tree) = parse(text, language) else { return };
-                let mut walker = Walker::new(text, names, &view, library, index as FileId);
-                match body {
-                    Some(body) => walker.macro_body(body, tree.root_node()),
-                    None => walker.scope(tree.root_node()),
-                }
-                resolution.add(walker.resolution);
-                functions.append(&mut walker.functions);
-            };
-            for body in bodies.get(&index).into_iter().flatten() {
-                walk(body.source.as_bytes(), Language::C, Some(body));
-            }
-            if let Some((text, language)) = self.text(file) {
-                walk(&text, language, None);
-            }
-            (functions, resolution)
+            collector.functions(index as FileId, self.text(index, Wanted::Functions))
         };
         let parts: Vec<_> = self.files.par_iter().enumerate().map(collect).collect();
         let mut total = Resolution::default();
@@ -254,5 +270,43 @@ impl Reader<'_> {
             all.extend(functions);
         }
         (all, total)
+    }
+}
+
+/// The third pass over any file, given all that the others have learned.
+struct Collector<'a> {
+    names: &'a Names,
+    types: &'a Types,
+    macros: &'a Macros,
+    library: &'a Library,
+}
+
+impl Collector<'_> {
+    /// The macro bodies and functions of a file.
+    fn functions(
+        &self,
+        file: FileId,
+        text: Option<(Vec<u8>, Language)>,
+    ) -> (Vec<Function>, Resolution) {
+        let view = View::new(self.types, self.macros, file);
+        let mut functions = Vec::new();
+        let mut resolution = Resolution::default();
+        let mut walk = |text: &[u8], language, body: Option<&MacroBody>| {
+            let Some(tree) = parse(text, language) else { return };
+            let mut walker = Walker::new(text, self.names, &view, self.library, file);
+            match body {
+                Some(body) => walker.macro_body(body, tree.root_node()),
+                None => walker.scope(tree.root_node()),
+            }
+            resolution.add(walker.resolution);
+            functions.append(&mut walker.functions);
+        };
+        for body in self.macros.bodies_of(file as usize) {
+            walk(body.source.as_bytes(), Language::C, Some(body));
+        }
+        if let Some((text, language)) = text {
+            walk(&text, language, None);
+        }
+        (functions, resolution)
     }
 }

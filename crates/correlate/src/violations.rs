@@ -8,8 +8,10 @@
 use crate::access::Kind;
 use crate::graph::{FunctionId, Graph, Variable};
 use crate::names::Name;
-use crate::rules::{Occurrences, Options, Rule, Way};
+use crate::occurrences::Occurrences;
+use crate::rules::{Options, Rule, Way};
 use crate::tree::Tree;
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A function that forgot a variable.
@@ -50,20 +52,25 @@ pub fn violations(
         .filter(|rule| rule.is_simple(Way::Write, Way::Write))
         .map(|rule| (rule.left[0].1, rule.right.1))
         .collect();
+    let searched: Vec<(usize, Vec<Guilty>)> = rules
+        .par_iter()
+        .enumerate()
+        .filter(|(_, rule)| rule.is_simple(Way::Write, Way::Any))
+        .map(|(index, rule)| {
+            let variables = (rule.left[0].1, rule.right.1);
+            (index, Search::new(tree, graph, occurrences, variables, options).guilty())
+        })
+        .collect();
     let mut companions: FxHashMap<Variable, u32> = FxHashMap::default();
     let mut found: FxHashMap<(FunctionId, Variable), Violation> = FxHashMap::default();
-    for (index, rule) in rules.iter().enumerate() {
-        if !rule.is_simple(Way::Write, Way::Any) {
-            continue;
-        }
+    for (index, guilty) in searched {
+        let rule = &rules[index];
         let (x, y) = (rule.left[0].1, rule.right.1);
         *companions.entry(y).or_default() += 1;
-        let search = Search::new(tree, graph, occurrences, (x, y), options);
-        let guilty = search.violators();
         let violators = guilty.len() as u32;
-        for (function, line) in guilty {
-            let violation = found.entry((function, y)).or_insert_with(|| Violation {
-                function,
+        for it in guilty {
+            let violation = found.entry((it.function, y)).or_insert_with(|| Violation {
+                function: it.function,
                 missing: y,
                 broken: Vec::new(),
                 is_update: false,
@@ -71,14 +78,12 @@ pub fn violations(
                 weight: 0.0,
                 exception: None,
             });
-            violation.broken.push((index, line));
+            violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
             violation.weight +=
                 f64::from(rule.direct) * rule.confidence() / f64::from(violators.max(1));
-            if violation.exception.is_none() {
-                violation.exception = search.exception(function);
-            }
+            violation.exception = violation.exception.or(it.exception);
         }
     }
     let mut found: Vec<_> = found.into_values().collect();
@@ -104,6 +109,14 @@ pub fn violations(
 enum Excuse {
     Callees,
     Callers,
+}
+
+/// A function that breaks a rule.
+struct Guilty {
+    function: FunctionId,
+    /// Line of its write.
+    line: u32,
+    exception: Option<(Name, u32)>,
 }
 
 struct Search<'a> {
@@ -133,10 +146,10 @@ impl<'a> Search<'a> {
     /// Whether the functions with an excuse obey the rule by their own accesses all the same.
     fn is_void(&self, excuse: Excuse, options: &Options) -> bool {
         let (mut obey, mut all) = (0, 0);
-        for function in self.occurrences.of(self.x) {
-            if self.own_write(*function).is_some() && self.has(*function, excuse) {
+        for function in self.occurrences.functions(self.x) {
+            if self.own_write(function).is_some() && self.has(function, excuse) {
                 all += 1;
-                obey += u32::from(self.graph.accesses_directly(*function, self.y));
+                obey += u32::from(self.graph.accesses_directly(function, self.y));
             }
         }
         obey >= options.min_direct_support
@@ -158,13 +171,19 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The functions that break the rule, each with the line of its write.
-    fn violators(&self) -> Vec<(FunctionId, u32)> {
-        let candidates = self.occurrences.of(self.x).iter();
+    /// The functions that break the rule.
+    fn guilty(&self) -> Vec<Guilty> {
+        let candidates = self.occurrences.functions(self.x);
         candidates
-            .filter(|function| !self.graph.accesses_directly(**function, self.y))
-            .filter_map(|function| Some((*function, self.own_write(*function)?)))
-            .filter(|(function, _)| !self.is_excused(*function))
+            .filter(|function| !self.graph.accesses_directly(*function, self.y))
+            .filter_map(|function| {
+                let line = self.own_write(function)?;
+                (!self.is_excused(function)).then(|| Guilty {
+                    function,
+                    line,
+                    exception: self.exception(function),
+                })
+            })
             .collect()
     }
 
@@ -201,11 +220,11 @@ impl<'a> Search<'a> {
     fn exception(&self, function: FunctionId) -> Option<(Name, u32)> {
         let value = self.only_value(function)?;
         let mut without = 0;
-        for other in self.occurrences.of(self.x).iter().filter(|other| **other != function) {
-            if !self.writes(*other).any(|write| write.value == Some(value)) {
+        for other in self.occurrences.functions(self.x).filter(|other| *other != function) {
+            if !self.writes(other).any(|write| write.value == Some(value)) {
                 continue;
             }
-            if !self.graph.entries(*other, self.y).is_empty() {
+            if !self.graph.entries(other, self.y).is_empty() {
                 return None;
             }
             without += 1;

@@ -2,15 +2,18 @@
 //! started this process ([`supervise`]), and tells how the guest ended.
 
 mod listen;
+pub mod replayer;
 mod supervise;
 
-use crate::config::{Children, Config, VARIABLE};
+use crate::config::{Children, Config, Point, Recording, Replaying, Schedule, VARIABLE};
 use crate::image::{self, Unusable};
-use crate::listen::MakeConsumer;
-use crate::report::CrashReport;
+use crate::listen::Rings;
+use crate::log_listen::Ears;
+use crate::log_ring::SHARED_BYTES;
+use crate::report::{CrashReport, Divergence, ModuleMap, Replayed};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
-use listen::{Heard, Listener};
+use listen::{Events, Finder, Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -19,6 +22,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::sync::Arc;
 use supervise::{Inherited, Supervisor};
 
 /// What to run and how.
@@ -34,6 +38,35 @@ pub struct Job {
     pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// Whether consumers may change the plan while the guest runs.
+    pub controlled: bool,
+    /// Finds the functions that the plan names.
+    pub resolve: Option<Resolve>,
+    /// Whether and how to record.
+    pub record: Option<Record>,
+}
+
+/// How to record.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Record {
+    /// Who runs when.
+    pub schedule: Schedule,
+    /// Whether threads are stopped inside blocks too.
+    pub cut: bool,
+    /// Where the region begins, if not all of the run is wanted.
+    pub from: Option<Point>,
+    /// Where it ends.
+    pub to: Option<Point>,
+}
+
+/// Finds functions by name in a file that has been mapped: the addresses of those that are there.
+#[derive(Clone)]
+pub struct Resolve(pub Arc<dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync>);
+
+impl std::fmt::Debug for Resolve {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Resolve")
+    }
 }
 
 impl Job {
@@ -45,6 +78,9 @@ impl Job {
             children: Children::Follow,
             plan: Plan::default(),
             superblock_limit: usize::MAX,
+            record: None,
+            controlled: false,
+            resolve: None,
         }
     }
 }
@@ -67,6 +103,8 @@ pub struct Outcome {
     pub crashes: Vec<CrashReport>,
     /// Things worth telling the user.
     pub notes: Vec<String>,
+    /// Why the recording ends before the guest did.
+    pub refused: Option<String>,
 }
 
 /// Why a run did not happen or did not finish.
@@ -78,6 +116,10 @@ pub enum RunError {
     NotFound(OsString),
     /// The system would not give us what we need.
     System(&'static str, io::Error),
+    /// A recording cannot be read.
+    Unreadable(String),
+    /// A replay went another way than the recording.
+    Diverged(Box<Divergence>),
     /// A fault of our own: what, and where the guest was.
     Fault {
         /// What happened.
@@ -101,6 +143,12 @@ impl std::fmt::Display for RunError {
                 name.to_string_lossy()
             ),
             Self::System(what, error) => write!(out, "cannot {what}: {error}"),
+            Self::Unreadable(why) => write!(out, "{why}"),
+            Self::Diverged(divergence) => write!(
+                out,
+                "the replay went another way than the recording, in thread {} at tick {}, {:#x}: {}",
+                divergence.thread, divergence.time, divergence.pc, divergence.what
+            ),
             Self::Fault { what, pc } => write!(
                 out,
                 "a fault of our own, not of the program: {what} (guest at {pc:#x}); \
@@ -114,24 +162,46 @@ impl std::error::Error for RunError {}
 
 /// Runs a job to its end; its events go nowhere.
 pub fn run(job: &Job) -> Result<Outcome, RunError> {
-    run_with(job, &mut |_| Box::new(Discard::default()))
+    run_with(job, Ears { events: &mut |_| Box::new(Discard::default()), logs: None })
 }
 
-/// Runs a job to its end; the events of each process go to a consumer of its own.
-pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> {
+/// Runs a job to its end; events and log of each process go where they are heard.
+pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     let path = find_program(&job.program)?;
     image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
     let lifeline = high(&lifeline_read)?;
-    let own = File::open("/proc/self/exe")
-        .map_err(|error| RunError::System("open this program", error))?;
+    let own = File::open("/proc/self/exe").map_err(|error| {
+        RunError::System("open /proc/self/exe (the engine needs /proc: is it mounted?)", error)
+    })?;
     let own = high(&own)?;
+    let watched = job.plan.emits() || job.controlled;
+    let rings = watched.then(Rings::new).transpose().map_err(|error| {
+        RunError::System(
+            "make room for events (a long file without a name; see `ulimit -Hf`)",
+            error,
+        )
+    })?;
+    let shared = rings.as_ref().map(|rings| high(rings.file())).transpose()?;
+    let table = job.record.map(|_| shared_table()).transpose()?;
+    let recording = job.record.zip(table.as_ref()).map(|(how, table)| Recording {
+        schedule: how.schedule,
+        cut: how.cut,
+        shared: table.as_raw_fd(),
+        outputs: [1, 2].map(own_output),
+        executed: false,
+        from: how.from,
+        to: how.to,
+    });
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
-        plan: job.plan,
+        plan: Plan { ticks: job.plan.ticks || recording.is_some(), ..job.plan.clone() },
+        controlled: job.controlled,
+        recording,
+        replaying: None,
         superblock_limit: job.superblock_limit,
         native: false,
         // SAFETY: asks only.
@@ -140,17 +210,25 @@ pub fn run_with(job: &Job, make: MakeConsumer<'_>) -> Result<Outcome, RunError> 
         executable: own.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
+        rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let keep = [channel.as_raw_fd(), lifeline.as_raw_fd(), own.as_raw_fd(), config.as_raw_fd()];
+    let keep = [&channel, &lifeline, &own, &config].into_iter().chain(&shared).chain(&table);
+    let keep = keep.map(AsRawFd::as_raw_fd).collect();
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
-    prepare(&mut command, Image::of(job, config.as_raw_fd(), supervisor.inherited()), keep);
+    prepare(
+        &mut command,
+        Image::of(&job.program, &job.arguments, config.as_raw_fd(), supervisor.inherited()),
+        keep,
+    );
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, own, config));
+    drop((writer, channel, lifeline, lifeline_read, own, config, shared, table));
+    let events = Events::new(ears, rings);
     let (status, (heard, open)) = std::thread::scope(|scope| {
-        let listener = Listener::start(scope, make, reader, stop, stopped);
+        let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
+        let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         (supervisor.wait(child.id() as i32, true), listener.finish())
     });
     let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
@@ -174,11 +252,26 @@ fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
         (None, Some(signal)) => Ending::Signal(signal),
         (None, None) => Ending::Exit(0),
     };
-    Ok(Outcome { ending, crashes: heard.crashes, notes: heard.notes })
+    let Heard { crashes, notes, refused, .. } = heard;
+    Ok(Outcome { ending, crashes, notes, refused })
+}
+
+/// An anonymous file for what the processes of a recording share.
+fn shared_table() -> Result<OwnedFd, RunError> {
+    let file = anonymous_file()?;
+    file.set_len(SHARED_BYTES).map_err(|error| RunError::System("make a shared table", error))?;
+    high(&file)
+}
+
+/// Device and inode behind a descriptor of this process.
+fn own_output(descriptor: i32) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = std::fs::metadata(format!("/proc/self/fd/{descriptor}")).ok()?;
+    Some((meta.dev(), meta.ino()))
 }
 
 /// Looks a program up as a shell does.
-fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
+pub fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
     if name.is_empty() || name.as_bytes().contains(&b'/') {
         return Ok(PathBuf::from(name));
     }
@@ -215,15 +308,20 @@ fn high(descriptor: &impl AsRawFd) -> Result<OwnedFd, RunError> {
     Ok(unsafe { OwnedFd::from_raw_fd(copy as i32) })
 }
 
-fn config_file(config: &Config) -> Result<OwnedFd, RunError> {
-    let failed = |error| RunError::System("make an anonymous file", error);
+fn anonymous_file() -> Result<File, RunError> {
     // SAFETY: a terminated name.
     let descriptor = unsafe { libc::memfd_create(c"whydunit".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
-        return Err(failed(io::Error::last_os_error()));
+        let error = io::Error::last_os_error();
+        return Err(RunError::System("make an anonymous file", error));
     }
     // SAFETY: it was just made.
-    let mut file = unsafe { File::from_raw_fd(descriptor) };
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+fn config_file(config: &Config) -> Result<OwnedFd, RunError> {
+    let failed = |error| RunError::System("make an anonymous file", error);
+    let mut file = anonymous_file()?;
     let text = serde_json::to_vec(config).map_err(|error| failed(error.into()))?;
     file.write_all(&text).map_err(failed)?;
     file.rewind().map_err(failed)?;
@@ -249,11 +347,11 @@ unsafe impl Send for Image {}
 unsafe impl Sync for Image {}
 
 impl Image {
-    fn of(job: &Job, config: RawFd, inherited: Inherited) -> Self {
+    fn of(program: &OsStr, arguments: &[OsString], config: RawFd, inherited: Inherited) -> Self {
         let text = |bytes: &[u8]| CString::new(bytes).unwrap_or_default();
-        let arguments: Vec<CString> = [&job.program]
+        let arguments: Vec<CString> = [program]
             .into_iter()
-            .chain(&job.arguments)
+            .chain(arguments.iter().map(OsString::as_os_str))
             .map(|word| text(word.as_bytes()))
             .collect();
         let environment: Vec<CString> = std::env::vars_os()
@@ -304,7 +402,7 @@ impl Image {
 }
 
 /// Makes the child of a command the runner.
-fn prepare(command: &mut Command, image: Image, keep: [RawFd; 4]) {
+fn prepare(command: &mut Command, image: Image, keep: Vec<RawFd>) {
     // SAFETY: the closure only makes async-signal-safe calls.
     unsafe { command.pre_exec(move || Err(image.execute(&keep))) };
 }
@@ -318,15 +416,97 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         program: path.into_os_string().into_vec(),
         children: Children::Native,
         plan: Plan::default(),
+        controlled: false,
         superblock_limit: job.superblock_limit,
         native: true,
+        recording: None,
+        replaying: None,
         personality: 0,
         filters: Vec::new(),
         executable: -1,
         channel: 2,
         lifeline: -1,
+        rings: -1,
     };
     let config = config_file(&config)?;
-    let image = Image::of(job, config.as_raw_fd(), Supervisor::new().inherited());
+    let image =
+        Image::of(&job.program, &job.arguments, config.as_raw_fd(), Supervisor::new().inherited());
     Err(RunError::System("start the runner", image.execute(&[config.as_raw_fd()])))
+}
+
+/// What to replay and how.
+pub struct ReplayJob<'a> {
+    /// The recording.
+    pub file: &'a File,
+    /// Processes to become, one after the other; the last is the one to replay.
+    pub processes: Vec<u32>,
+    /// What to observe.
+    pub plan: Plan,
+    /// Most instructions of a superblock.
+    pub superblock_limit: usize,
+    /// Where the guest's output goes, if anywhere.
+    pub outputs: Option<[RawFd; 2]>,
+}
+
+/// Replays a process to the end of its log.
+pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError> {
+    let (reader, writer) = pipe("make a pipe")?;
+    let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
+    let channel = high(&writer)?;
+    let lifeline = high(&lifeline_read)?;
+    let file = high(job.file)?;
+    let rings = job.plan.emits().then(Rings::new).transpose();
+    let rings = rings.map_err(|error| RunError::System("make room for events", error))?;
+    let shared = rings.as_ref().map(|rings| high(rings.file())).transpose()?;
+    let config = Config {
+        program: Vec::new(),
+        children: Children::Native,
+        plan: Plan { ticks: true, ..job.plan.clone() },
+        controlled: false,
+        rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
+        superblock_limit: job.superblock_limit,
+        native: false,
+        personality: 0,
+        filters: Vec::new(),
+        recording: None,
+        replaying: Some(Replaying {
+            file: file.as_raw_fd(),
+            processes: job.processes.clone(),
+            outputs: job.outputs,
+            control: None,
+        }),
+        executable: -1,
+        channel: channel.as_raw_fd(),
+        lifeline: lifeline.as_raw_fd(),
+    };
+    let config = config_file(&config)?;
+    let mut command = Command::new("/proc/self/exe");
+    let mut keep =
+        vec![channel.as_raw_fd(), lifeline.as_raw_fd(), file.as_raw_fd(), config.as_raw_fd()];
+    keep.extend(shared.as_ref().map(AsRawFd::as_raw_fd));
+    keep.extend(job.outputs.into_iter().flatten().filter(|output| *output > 2));
+    let supervisor = Supervisor::new();
+    let (stopped, stop) = pipe("make a pipe")?;
+    let name = OsStr::new("replay");
+    prepare(&mut command, Image::of(name, &[], config.as_raw_fd(), supervisor.inherited()), keep);
+    let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
+    drop((writer, channel, lifeline, lifeline_read, file, config, shared));
+    let (status, (heard, _)) = std::thread::scope(|scope| {
+        let finder = Finder { resolve: None, names: Vec::new() };
+        let events = Events::new(ears, rings);
+        let listener = Listener::start(scope, events, finder, reader, stop, stopped);
+        (supervisor.wait(child.id() as i32, true), listener.finish())
+    });
+    drop(lifeline_write);
+    let status = status.map_err(|error| RunError::System("wait for the replay", error))?;
+    if let Some((what, pc)) = heard.fault {
+        return Err(RunError::Fault { what, pc });
+    }
+    if let Some(why) = heard.refused {
+        return Err(RunError::Unreadable(why));
+    }
+    heard.replayed.ok_or_else(|| {
+        let status = ExitStatus::from_raw(status);
+        RunError::Fault { what: format!("the replay ended without a word ({status})"), pc: 0 }
+    })
 }

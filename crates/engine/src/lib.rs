@@ -10,9 +10,13 @@
 //! This crate knows nothing of analyses or symbols.
 
 pub mod config;
+pub mod control;
+pub mod effects;
 pub mod host;
 pub mod image;
 pub mod listen;
+pub mod log_listen;
+pub mod log_ring;
 pub mod report;
 pub mod ring;
 pub mod runner;

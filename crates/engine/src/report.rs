@@ -16,15 +16,81 @@ pub enum Message {
         /// Where the guest was.
         pc: u64,
     },
-    /// A process has made its event ring: descriptor of that process.
+    /// A process has taken an event ring.
     Ring {
+        /// The process.
+        process: i32,
+        /// The one that it was forked from.
+        parent: Option<i32>,
+        /// Number of the ring.
+        number: u64,
+    },
+    /// A file with code has been mapped; the process waits for an answer.
+    Module {
+        /// The process.
+        process: i32,
+        /// What is where.
+        map: ModuleMap,
+    },
+    /// A process has made its log: descriptor of that process.
+    Log {
         /// The process.
         process: i32,
         /// Its descriptor.
         descriptor: i32,
+        /// How it came about.
+        origin: LogOrigin,
     },
+    /// What the guest does cannot be recorded.
+    Refused(String),
+    /// A replay has ended.
+    Replayed(Replayed),
     /// Something worth telling the user.
     Note(String),
+}
+
+/// How the log of a process comes to begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum LogOrigin {
+    /// The first process.
+    Start,
+    /// It is a child of another.
+    Fork {
+        /// That one's number.
+        parent: i32,
+    },
+    /// The same process has become another program.
+    Exec,
+    /// It is the same log: becoming another program has failed.
+    Continue,
+}
+
+/// How a replay of one process ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replayed {
+    /// Where it went another way than the recording, if it did.
+    pub divergence: Option<Divergence>,
+    /// How the process ended in the recording, if that is known.
+    pub ending: Option<recording::log::Ending>,
+    /// Ticks at the end.
+    pub time: u64,
+    /// Checks that were made.
+    pub checks: u64,
+    /// Entries of the log that were used.
+    pub entries: u64,
+}
+
+/// The first moment at which a replay is not what was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Divergence {
+    /// What was found, and what was expected.
+    pub what: String,
+    /// Thread.
+    pub thread: i32,
+    /// Ticks.
+    pub time: u64,
+    /// Where the guest was.
+    pub pc: u64,
 }
 
 /// Longer lines are sent in parts: the kernel keeps a write to a pipe together only up to 4096

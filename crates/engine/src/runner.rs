@@ -3,6 +3,9 @@
 //! * [`start`] turns a fresh process into a runner; [`load`] brings the guest in;
 //! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
 //! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
+//! * [`record`] writes down what a replay needs, [`replay`] does it again;
+//! * [`screen`] tests accesses, [`stops`] are places of probes and patches, [`orders`] come from the
+//!   host while the guest runs;
 //! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
 //!
 //! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
@@ -10,6 +13,7 @@
 pub mod arena;
 pub mod baton;
 pub mod cache;
+pub mod clock;
 pub mod cpu;
 pub mod emulate;
 pub mod engine;
@@ -20,10 +24,16 @@ pub mod guest;
 pub mod layout;
 pub mod load;
 pub mod memory;
+pub mod orders;
+pub mod record;
+pub mod replay;
 pub mod report;
+pub mod robust;
+pub mod screen;
 pub mod signal;
 pub mod stack;
 pub mod start;
+pub mod stops;
 pub mod stream;
 pub mod sys;
 pub mod syscall;

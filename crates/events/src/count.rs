@@ -82,6 +82,7 @@ impl Counter {
                 current = threads.remove(thread).unwrap_or_default();
             }
             Record::Syscall(..) => current.syscalls += 1,
+            Record::Buffers(_) | Record::Single(_) | Record::Probe(..) => {}
             Record::Accesses(list) => broken |= decode::read_accesses(list, explicit).is_none(),
             Record::Cut(_, made) => {
                 explicit.truncate(made as usize);

@@ -41,6 +41,62 @@ pub enum Event {
         /// Its answer.
         answer: i64,
     },
+    /// The kernel read or wrote memory in the system call that comes next.
+    Kernel {
+        /// Where.
+        address: u64,
+        /// Bytes.
+        length: u64,
+        /// Whether it wrote.
+        write: bool,
+    },
+    /// An access that the filter did not let pass.
+    Suspect {
+        /// Address of the instruction that makes it.
+        pc: u64,
+        /// Where.
+        address: u64,
+        /// Bytes.
+        size: u32,
+        /// Whether it writes.
+        write: bool,
+        /// The shadow of its bytes, all together.
+        shadow: u8,
+    },
+    /// The instruction at a probed place is about to execute; its registers follow.
+    Probe {
+        /// The place.
+        pc: u64,
+    },
+    /// A register at the last probe.
+    Register {
+        /// The processor's number, or 16 for the flags.
+        register: u8,
+        /// What it holds.
+        value: u64,
+    },
+    /// A probed function has been called.
+    Enter {
+        /// Its address.
+        function: u64,
+        /// Where it will return to.
+        back: u64,
+        /// Stack pointer at its entry: the return address stands there.
+        stack: u64,
+        /// rdi, rsi, rdx, rcx, r8, r9.
+        arguments: [u64; 6],
+    },
+    /// A probed function has returned to its caller.
+    Return {
+        /// Its address.
+        function: u64,
+        /// Stack pointer at its entry.
+        stack: u64,
+        /// rax.
+        value: u64,
+    },
+    /// From here on the plan of this number is in force.
+    Plan(u32),
 }
 
 /// The stream is not what it should be.
@@ -78,10 +134,10 @@ impl Bases {
 }
 
 /// Whether it writes, address, bytes.
-pub(crate) type ExplicitAccess = (bool, u64, u32);
+pub type ExplicitAccess = (bool, u64, u32);
 
 /// Reads the accesses of a record into a list that is empty before.
-pub(crate) fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
+pub fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
     out.clear();
     while !list.is_empty() {
         out.push((list.u8()? & 1 != 0, list.u64()?, list.u32()?));
@@ -119,6 +175,42 @@ pub enum Record<'shape, 'bytes> {
     Accesses(Cursor<'bytes>),
     /// The instruction at this address made only so many of these accesses, and did not complete.
     Cut(u64, u32),
+    /// What the kernel read and wrote in the system call that comes next.
+    Buffers(Buffers<'bytes>),
+    /// What stands for itself.
+    Single(Event),
+    /// A probed place, which registers, and their values.
+    Probe(u64, u32, &'bytes [u8]),
+}
+
+/// Memory that the kernel read or wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Buffer<'bytes> {
+    /// Where.
+    pub address: u64,
+    /// Bytes.
+    pub length: u64,
+    /// Whether it wrote.
+    pub write: bool,
+    /// What was there, where the plan asks for it: before the call or after it.
+    pub bytes: Option<&'bytes [u8]>,
+}
+
+/// The buffers of a system call.
+#[derive(Clone, Copy)]
+pub struct Buffers<'bytes>(Cursor<'bytes>);
+
+impl<'bytes> Iterator for Buffers<'bytes> {
+    type Item = Option<Buffer<'bytes>>;
+
+    /// The next buffer; an inner `None` if the record is broken.
+    fn next(&mut self) -> Option<Self::Item> {
+        (!self.0.is_empty()).then(|| {
+            let (flags, address, length) = (self.0.u8()?, self.0.u64()?, self.0.u64()?);
+            let bytes = if flags & 2 == 0 { None } else { Some(self.0.take(length as usize)?) };
+            Some(Buffer { address, length, write: flags & 1 != 0, bytes })
+        })
+    }
 }
 
 impl Path<'_, '_> {
@@ -149,6 +241,20 @@ impl Decoder {
             }
             Record::Path(path) => {
                 broken |= expand(&path, bases, &mut explicit, &mut each).is_none();
+            }
+            Record::Single(event) => each(event),
+            Record::Probe(pc, registers, values) => {
+                each(Event::Probe { pc });
+                probed(registers, values, &mut each);
+            }
+            Record::Buffers(buffers) => {
+                for buffer in buffers.map_while(|buffer| {
+                    broken |= buffer.is_none();
+                    buffer
+                }) {
+                    let Buffer { address, length, write, .. } = buffer;
+                    each(Event::Kernel { address, length, write });
+                }
             }
         });
         (self.bases, self.explicit) = (bases, explicit);
@@ -190,6 +296,18 @@ impl Decoder {
             record::ACCESS => {
                 let length = cursor.u32()? as usize;
                 Some(Record::Accesses(Cursor::new(cursor.take(length)?)))
+            }
+            record::BUFFERS => {
+                let length = cursor.u32()? as usize;
+                Some(Record::Buffers(Buffers(Cursor::new(cursor.take(length)?))))
+            }
+            record::PROBE => {
+                let (pc, registers) = (cursor.u64()?, cursor.u32()?);
+                let values = cursor.take(registers.count_ones() as usize * 8)?;
+                Some(Record::Probe(pc, registers, values))
+            }
+            record::SUSPECT | record::ENTER | record::RETURN | record::PLAN => {
+                Some(Record::Single(single(kind, cursor)?))
             }
             _ => Self::path(&mut self.shapes, &mut self.exits, kind, cursor)?.map(Record::Path),
         })
@@ -241,7 +359,43 @@ impl Decoder {
     }
 }
 
-fn expand(
+/// Records that are one event.
+fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
+    Some(match kind {
+        record::SUSPECT => Event::Suspect {
+            pc: cursor.u64()?,
+            address: cursor.u64()?,
+            size: cursor.u32()?,
+            write: cursor.u8()? & 1 != 0,
+            shadow: cursor.u8()?,
+        },
+        record::ENTER => {
+            let (function, back, stack) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
+            let mut arguments = [0; 6];
+            for argument in &mut arguments {
+                *argument = cursor.u64()?;
+            }
+            Event::Enter { function, back, stack, arguments }
+        }
+        record::RETURN => {
+            Event::Return { function: cursor.u64()?, stack: cursor.u64()?, value: cursor.u64()? }
+        }
+        _ => Event::Plan(cursor.u32()?),
+    })
+}
+
+fn probed(registers: u32, values: &[u8], each: &mut impl FnMut(Event)) {
+    let wanted = (0..32u8).filter(|register| registers & 1 << register != 0);
+    let mut values = Cursor::new(values);
+    for register in wanted {
+        if let Some(value) = values.u64() {
+            each(Event::Register { register, value });
+        }
+    }
+}
+
+/// The events of one path. `explicit` has what the last record of accesses listed, and is used up.
+pub fn expand(
     path: &Path<'_, '_>,
     bases: Bases,
     explicit: &mut Vec<ExplicitAccess>,

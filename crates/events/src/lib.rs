@@ -13,10 +13,11 @@ pub mod consume;
 pub mod count;
 pub mod decode;
 pub mod file;
+pub mod patch;
 pub mod plan;
 pub mod record;
 pub mod shape;
 
-pub use consume::{Consumer, Discard};
+pub use consume::{Consumer, Control, Discard, Process};
 pub use decode::{Decoder, Event};
 pub use plan::Plan;

@@ -11,6 +11,15 @@
 //! FLUSH     u32 kind: exit numbers start anew
 //! CUT       u32 kind, u64 pc, u32 accesses: the instruction that the last ACCESS record is about
 //!           did not complete; it made only so many of them
+//! SUSPECT   u32 kind, u64 pc, u64 address, u32 size, u8 flags (1: write), u8 shadow bits: an access
+//!           that the filter did not let pass; the instruction is about to make it, or if it is a
+//!           repeated string instruction, has just made it
+//! PROBE     u32 kind, u64 pc, u32 registers, u64 each of them by rising number
+//! ENTER     u32 kind, u64 function, u64 return address, u64 stack pointer, 6 × u64 arguments
+//! RETURN    u32 kind, u64 function, u64 stack pointer at its entry, u64 rax
+//! PLAN      u32 kind, u32 number: from here on the plan of that number is in force
+//! BUFFERS   u32 kind, u32 length, u8 flags (1: written by the kernel, 2: bytes follow), u64 address,
+//!           u64 length, bytes, … repeated; about the SYSCALL record that comes next
 //! ```
 
 /// Numbers below this are kinds, from here on exits.
@@ -29,6 +38,18 @@ pub const ACCESS: u32 = 5;
 pub const FLUSH: u32 = 6;
 /// The instruction of the last [`ACCESS`] record did not complete.
 pub const CUT: u32 = 7;
+/// An access did not pass the filter.
+pub const SUSPECT: u32 = 8;
+/// The instruction at a probed place is about to execute.
+pub const PROBE: u32 = 9;
+/// A probed function has been called.
+pub const ENTER: u32 = 10;
+/// A probed function has returned.
+pub const RETURN: u32 = 11;
+/// Another plan is in force.
+pub const PLAN: u32 = 12;
+/// What the next system call read and wrote.
+pub const BUFFERS: u32 = 13;
 /// Bytes of a field.
 pub const FIELD: usize = 6;
 /// Fields of a repeated string instruction.

@@ -34,6 +34,8 @@ mod session;
 mod step;
 mod substitute;
 
+pub(crate) use launch::launch;
+pub(crate) use process::Process;
 pub use process::Registers;
 pub use session::{Ending, Session};
 pub use step::{Access, AccessKind, Counts, Flow, Step, SystemCall};

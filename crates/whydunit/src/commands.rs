@@ -3,8 +3,16 @@
 mod correlate;
 mod count;
 mod demo;
+mod info;
 mod linearize;
+mod moments;
+mod record;
+mod replay;
+pub mod rules;
 mod run;
+mod slice;
+mod slicing;
+mod why;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -20,11 +28,21 @@ pub enum Command {
     Run(run::Run),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
+    /// Record a program: one file from which all of the run can be seen again
+    Record(record::Record),
+    /// Replay a recording, and check that it goes as it went
+    Replay(replay::Replay),
+    /// Tell what is in a recording
+    Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
     #[command(hide = true)]
     Native(run::Native),
     /// Prove or refute that a concurrent data structure is linearizable
     Linearize(linearize::Linearize),
+    /// Show what a value was made from: the statements, and the dependences between them
+    Slice(Box<slice::Slice>),
+    /// Explain why a program ended as it did: the chain back to where the wrong value was made
+    Why(Box<why::Why>),
 }
 
 impl Command {
@@ -34,9 +52,14 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
+            Self::Slice(command) => command.run(),
+            Self::Why(command) => command.run(),
         }
     }
 }

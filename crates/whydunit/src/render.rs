@@ -11,12 +11,17 @@ pub mod terminal;
 
 pub mod crash;
 pub mod finding;
+pub mod moment;
+pub mod rules;
 pub mod run;
 pub mod source;
 pub mod style;
 
+use anyhow::Context;
+use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use style::Style;
 
 /// Prints an error with its causes, prefixed like every message of the tool.
 pub fn error(error: &anyhow::Error) {
@@ -30,42 +35,62 @@ pub fn note(text: &str) {
 }
 
 /// Where a report goes.
-pub enum Output<'a> {
+pub enum Output {
     /// To standard error, beside the guest's own messages.
     Error,
     /// To standard output, for another program.
     Standard,
     /// To a file.
-    File(&'a Path),
+    File(PathBuf, File),
 }
 
-impl<'a> Output<'a> {
-    /// A file if one is given; else JSON to standard output and text to standard error.
-    pub fn of(file: Option<&'a Path>, json: bool) -> Self {
-        match (file, json) {
-            (Some(path), _) => Self::File(path),
+impl Output {
+    /// A file if one is given; else JSON to standard output and text to standard error. The file
+    /// is opened at once: nobody wants to hear after a long run that it cannot be.
+    pub fn of(file: Option<&Path>, json: bool) -> anyhow::Result<Self> {
+        Ok(match (file, json) {
+            (Some(path), _) => Self::File(path.to_owned(), create(path)?),
             (None, true) => Self::Standard,
             (None, false) => Self::Error,
+        })
+    }
+
+    /// Whether colour may be used.
+    pub fn style(&self) -> Style {
+        match self {
+            Self::File(..) => Style::PLAIN,
+            _ => Style::of(&io::stderr()),
         }
     }
 
     /// Writes a report; a reader that has gone away is no error.
-    pub fn write(&self, text: &str) -> anyhow::Result<()> {
+    pub fn write(&mut self, text: &str) -> anyhow::Result<()> {
         let bytes = text.as_bytes();
         let written = match self {
             Self::Error => io::stderr().lock().write_all(bytes),
             Self::Standard => io::stdout().lock().write_all(bytes),
-            Self::File(path) => {
-                use anyhow::Context;
-                return std::fs::write(path, bytes)
-                    .with_context(|| format!("cannot write {}", path.display()));
-            }
+            Self::File(_, file) => file.write_all(bytes),
         };
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(error).with_context(|| format!("cannot write {}", self.name()))
+            }
             _ => Ok(()),
         }
     }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Error => "to standard error".into(),
+            Self::Standard => "to standard output".into(),
+            Self::File(path, _) => path.display().to_string(),
+        }
+    }
+}
+
+/// Creates a file, or says which one could not be.
+pub fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| format!("cannot write {}", path.display()))
 }
 
 /// Writes a report to standard output. A reader that has gone away is no error.

@@ -3,7 +3,7 @@
 mod support;
 
 use std::process::Command;
-use support::{assert_in_order, build, errors, run, text, tool};
+use support::{assert_in_order, build, build_file, errors, root, run, text, tool};
 
 #[test]
 fn the_demonstration_goes_from_source_to_explanation() {
@@ -60,14 +60,16 @@ fn help_names_every_command_with_examples_and_exit_codes() {
 
 #[test]
 fn wrong_arguments_exit_2_and_say_what_would_be_right() {
-    let rows: [(&[&str], &str); 8] = [
+    let rows: [(&[&str], &str); 10] = [
         (&["rum", "ls"], "similar subcommand exists: 'run'"),
         (&["run", "--jsn", "--", "ls"], "similar argument exists: '--json'"),
         (&["run"], "<PROG ARGS>"),
         (&["count", "--exit-code=guets", "--", "ls"], "a similar value exists: 'guest'"),
         (&["run", "--rules", "all", "--", "ls"], "invalid value 'all' for '--rules"),
         (&["run", "--", "no-such-program"], "not in the search path"),
-        (&["run", "-o", "/no/such/folder/file", "--", "true"], "cannot write /no/such/folder/file"),
+        (&["run", "-o", "/no/such/folder/file", "--", "echo"], "cannot write /no/such/folder/file"),
+        (&["count", "-o", "/", "--", "echo"], "cannot write /: Is a directory"),
+        (&["run", "--save-events", "/dev/null", "--", "echo"], "add `--observe memory`"),
         (&[], "Usage: whydunit"),
     ];
     for (arguments, part) in rows {
@@ -121,4 +123,40 @@ fn a_report_can_go_to_a_file() {
     assert_eq!((output.status.code(), errors(&output)), (Some(1), String::new()));
     let report = std::fs::read_to_string(&file).expect("a report");
     assert_in_order(&report, &["whydunit: kinds-file was ended by SIGSEGV", "registers"]);
+}
+
+#[test]
+fn a_full_disk_is_told_and_where() {
+    let output =
+        run(&["run", "--observe", "memory", "--save-events", "/dev/full", "--", "echo", "hi"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output), "hi\n");
+    let wanted =
+        "whydunit: cannot write /dev/full; the events there are not complete: No space left";
+    assert!(errors(&output).starts_with(wanted), "{}", errors(&output));
+    for command in ["count", "run"] {
+        let words =
+            format!("{} {command} --json -- true >/dev/full", env!("CARGO_BIN_EXE_whydunit"));
+        let output = Command::new("sh").args(["-c", &words]).output().expect("a shell");
+        assert_eq!(output.status.code(), Some(2), "{words}");
+        let wanted = "whydunit: cannot write to standard output: No space left";
+        assert!(errors(&output).starts_with(wanted), "{}", errors(&output));
+    }
+}
+
+#[test]
+fn without_proc_it_says_what_is_missing() {
+    let hello =
+        build_file(&root().join("tests/programs/hello.c"), "hello-static", &["-static", "-lm"]);
+    let bare = tempfile::tempdir().expect("a folder");
+    for (from, name) in [(env!("CARGO_BIN_EXE_whydunit").into(), "whydunit"), (hello, "hello")] {
+        std::fs::copy(from, bare.path().join(name)).expect("a copy");
+    }
+    for command in ["count", "run"] {
+        let mut unshare = Command::new("unshare");
+        unshare.args(["-r", "chroot"]).arg(bare.path());
+        let output = unshare.args(["/whydunit", command, "/hello"]).output().expect("unshare");
+        assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+        assert!(errors(&output).contains("/proc: is it mounted?"), "{}", errors(&output));
+    }
 }

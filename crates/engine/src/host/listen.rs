@@ -1,9 +1,14 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
-use crate::listen::{self as rings, MakeConsumer};
-use crate::report::{CrashReport, Joiner, Message};
+use super::Resolve;
+use crate::listen::{Remote, Rings};
+use crate::log_listen::{self, Ears};
+use crate::report::{CrashReport, Joiner, LogOrigin, Message, ModuleMap, Replayed};
+use crate::ring::Order;
+use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
 
 /// Everything that was heard.
@@ -15,25 +20,106 @@ pub struct Heard {
     pub notes: Vec<String>,
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
+    /// Why nothing more is recorded, or why a recording cannot be read.
+    pub refused: Option<String>,
+    /// How a replay ended.
+    pub replayed: Option<Replayed>,
     joiner: Joiner,
+    remotes: HashMap<i32, Remote>,
+}
+
+/// Finds the functions that a plan names.
+pub struct Finder {
+    /// Looks into files.
+    pub resolve: Option<Resolve>,
+    /// What to look for.
+    pub names: Vec<String>,
+}
+
+impl Finder {
+    fn find(&self, map: &ModuleMap) -> Vec<u64> {
+        self.resolve.as_ref().map_or(Vec::new(), |resolve| (resolve.0)(map, &self.names))
+    }
 }
 
 impl Heard {
-    fn line(&mut self, line: &[u8], make: MakeConsumer<'_>, feeding: &mut Vec<JoinHandle<()>>) {
+    fn line(&mut self, line: &[u8], events: &mut Events<'_>, finder: &Finder) {
         let line = String::from_utf8_lossy(line);
         match self.joiner.add(&line) {
             Ok(None) => {}
-            Ok(Some(Message::Ring { process, descriptor })) => {
-                match rings::attach(process, descriptor, make(process)) {
-                    Ok(thread) => feeding.push(thread),
-                    Err(error) => self.notes.push(format!("events of {process} are lost: {error}")),
+            Ok(Some(Message::Ring { process, parent, number })) => {
+                match events.take_up(process, parent, number) {
+                    Ok(remote) => self.remotes.extend(remote.map(|remote| (process, remote))),
+                    Err(error) => {
+                        self.notes.push(format!("events of process {process} are lost: {error}"));
+                    }
                 }
             }
+            Ok(Some(Message::Module { process, map })) => {
+                if let Some(remote) = self.remotes.get(&process) {
+                    remote.answer(Order::Functions(finder.find(&map)));
+                }
+            }
+            Ok(Some(Message::Log { process, descriptor, origin })) => {
+                if let Err(error) = events.take_up_log(process, descriptor, origin) {
+                    self.refused = Some(format!("the log of process {process} is lost: {error}"));
+                }
+            }
+            Ok(Some(Message::Refused(why))) => self.refused = Some(why),
+            Ok(Some(Message::Replayed(replayed))) => self.replayed = Some(replayed),
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
             Ok(Some(Message::Note(text))) => self.notes.push(text),
             Err(_) => self.notes.push(line.into_owned()),
         }
+    }
+}
+
+/// Where events go: who consumes them, and the threads that bring them there.
+pub struct Events<'a> {
+    ears: Ears<'a>,
+    rings: Option<Arc<Rings>>,
+    feeding: Vec<JoinHandle<()>>,
+}
+
+impl<'a> Events<'a> {
+    /// No events yet.
+    pub fn new(ears: Ears<'a>, rings: Option<Arc<Rings>>) -> Self {
+        Self { ears, rings, feeding: Vec::new() }
+    }
+
+    fn take_up_log(&mut self, process: i32, descriptor: i32, origin: LogOrigin) -> io::Result<()> {
+        if let Some(logs) = &mut self.ears.logs {
+            let sink = logs(process, origin);
+            self.feeding.push(log_listen::attach(process, descriptor, sink)?);
+        }
+        Ok(())
+    }
+
+    fn take_up(
+        &mut self,
+        process: i32,
+        parent: Option<i32>,
+        number: u64,
+    ) -> io::Result<Option<Remote>> {
+        let Some(rings) = &self.rings else { return Ok(None) };
+        let consumer = (self.ears.events)(process);
+        let (thread, remote) = rings.take_up(number, process, parent, consumer)?;
+        self.feeding.push(thread);
+        Ok(Some(remote))
+    }
+
+    /// Brings the last of them; those of processes that live on end here. Whether all went well.
+    fn finish(self) -> bool {
+        if let Some(rings) = &self.rings {
+            rings.about_to_leave();
+        }
+        let fine = self.feeding.into_iter().map(|thread| thread.join().is_ok());
+        let fine = fine.fold(true, |all, one| all && one);
+        if let Some(rings) = &self.rings {
+            rings.leave();
+        }
+        fine
     }
 }
 
@@ -48,12 +134,13 @@ impl<'scope> Listener<'scope> {
     /// the other end of `stopped` has been closed.
     pub fn start<'env>(
         scope: &'scope Scope<'scope, 'env>,
-        make: MakeConsumer<'env>,
+        events: Events<'env>,
+        finder: Finder,
         messages: OwnedFd,
         stop: OwnedFd,
         stopped: OwnedFd,
     ) -> Self {
-        let thread = scope.spawn(move || listen(make, messages, &stopped));
+        let thread = scope.spawn(move || listen(events, &finder, messages, &stopped));
         Self { thread, stop }
     }
 
@@ -65,27 +152,25 @@ impl<'scope> Listener<'scope> {
     }
 }
 
-fn listen(
-    make: MakeConsumer<'_>,
+/// Listens in this thread.
+pub fn listen(
+    mut events: Events<'_>,
+    finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
 ) -> (Heard, Option<OwnedFd>) {
-    let mut feeding = Vec::new();
-    let (mut heard, open) = hear(make, messages, stopped, &mut feeding);
-    // What a process that lives on has to say is not waited for.
-    for thread in feeding.into_iter().filter(|thread| open.is_none() || thread.is_finished()) {
-        if thread.join().is_err() {
-            heard.fault = Some(("a consumer of events panicked".into(), 0));
-        }
+    let (mut heard, open) = hear(&mut events, finder, messages, stopped);
+    if !events.finish() {
+        heard.fault = Some(("a consumer of events panicked".into(), 0));
     }
     (heard, open)
 }
 
 fn hear(
-    make: MakeConsumer<'_>,
+    events: &mut Events<'_>,
+    finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
-    feeding: &mut Vec<JoinHandle<()>>,
 ) -> (Heard, Option<OwnedFd>) {
     let mut heard = Heard::default();
     let mut rest = Vec::new();
@@ -97,7 +182,7 @@ fn hear(
                 return (heard, None);
             }
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                heard.line(&rest[..end], make, feeding);
+                heard.line(&rest[..end], events, finder);
                 rest.drain(..=end);
             }
         } else if stopping {

@@ -19,6 +19,14 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// How long a waiter is patient.
 const PATIENCE_NANOSECONDS: i64 = 2_000_000;
 
+/// Whether waiters never ask for the baton.
+static CALM: AtomicBool = AtomicBool::new(false);
+
+/// Whether waiters only wait from now on.
+pub fn be_calm(calm: bool) {
+    CALM.store(calm, Ordering::Relaxed);
+}
+
 struct Guard;
 
 impl Guard {
@@ -65,7 +73,8 @@ pub unsafe fn acquire(thread: *mut Thread) {
         let answer = unsafe {
             syscall!(libc::SYS_futex, granted.as_ptr(), operation, 0, &raw const patience)
         };
-        if answer == -i64::from(libc::ETIMEDOUT) {
+        // A recording's schedule must not depend on how fast the machine is.
+        if answer == -i64::from(libc::ETIMEDOUT) && !CALM.load(Ordering::Relaxed) {
             kick_holder();
         }
     }
@@ -99,31 +108,65 @@ fn kick_holder() {
     }
 }
 
-/// Gives the baton to the first who waits, or puts it down.
-pub fn release() {
+/// The numbers of those who wait, first come first. Only the holder can make it shorter.
+pub fn waiting() -> Vec<i32> {
+    let mut numbers = Vec::with_capacity(WAITING.load(Ordering::Relaxed) + 8);
+    let _guard = Guard::lock();
+    let mut thread = FIRST.load(Ordering::Relaxed);
+    while !thread.is_null() && numbers.len() < numbers.capacity() {
+        // SAFETY: under the lock; queued threads stay alive because they wait.
+        unsafe {
+            numbers.push((*thread).tid);
+            thread = (*thread).next_in_queue.load(Ordering::Relaxed);
+        }
+    }
+    numbers
+}
+
+/// Gives the baton to one of those who wait, counted from the first who came, or puts it down if
+/// there is nobody.
+pub fn release_to(index: usize) {
     let next = {
         let _guard = Guard::lock();
-        let first = FIRST.load(Ordering::Relaxed);
-        if first.is_null() {
-            HOLDER.store(null_mut(), Ordering::Relaxed);
+        let chosen = dequeue(index);
+        HOLDER.store(chosen, Ordering::Relaxed);
+        if chosen.is_null() {
             return;
         }
-        // SAFETY: under the lock; a queued thread stays alive because it waits.
-        let next = unsafe { (*first).next_in_queue.load(Ordering::Relaxed) };
-        FIRST.store(next, Ordering::Relaxed);
-        if next.is_null() {
-            LAST.store(null_mut(), Ordering::Relaxed);
-        }
-        HOLDER.store(first, Ordering::Relaxed);
-        WAITING.fetch_sub(1, Ordering::Relaxed);
-        // SAFETY: as above; the word itself is what wakes it.
-        let granted = unsafe { &(*first).granted };
+        // SAFETY: it waited until now; the word itself is what wakes it.
+        let granted = unsafe { &(*chosen).granted };
         granted.store(1, Ordering::Release);
         granted.as_ptr()
     };
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     // SAFETY: a wake on an address that may be gone already is harmless.
     unsafe { syscall!(libc::SYS_futex, next, operation, 1) };
+}
+
+/// Takes a thread out of the queue. Under the lock.
+fn dequeue(index: usize) -> *mut Thread {
+    let (mut before, mut chosen) = (null_mut::<Thread>(), FIRST.load(Ordering::Relaxed));
+    // SAFETY: under the lock; queued threads stay alive because they wait.
+    unsafe {
+        for _ in 0..index {
+            let next = (*chosen).next_in_queue.load(Ordering::Relaxed);
+            if next.is_null() {
+                break;
+            }
+            (before, chosen) = (chosen, next);
+        }
+        if chosen.is_null() {
+            return chosen;
+        }
+        let next = (*chosen).next_in_queue.load(Ordering::Relaxed);
+        let link = if before.is_null() { &FIRST } else { &(*before).next_in_queue };
+        link.store(next, Ordering::Relaxed);
+        if next.is_null() {
+            LAST.store(before, Ordering::Relaxed);
+        }
+    }
+    WAITING.fetch_sub(1, Ordering::Relaxed);
+    chosen
 }
 
 /// Whether anyone waits.

@@ -11,8 +11,8 @@ use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
-    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, lower,
-    verify,
+    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant,
+    lower, verify,
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
@@ -66,6 +66,12 @@ pub struct Fragment {
     observed: Option<Observed>,
     /// Its one instruction's accesses must be worked out before it is entered.
     pub explicit: bool,
+    /// The dispatcher must be there whenever it is entered.
+    attended: bool,
+    /// The dispatcher wants to know when it is left.
+    comes_back: bool,
+    variant: Variant,
+    shadow_register: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -100,6 +106,11 @@ impl Fragment {
     /// What the event stream has to do with it.
     pub fn observed(&self) -> Option<&Observed> {
         self.observed.as_ref()
+    }
+
+    /// The register that holds the base of the shadow in it.
+    pub fn shadow_register(&self) -> Option<u8> {
+        self.shadow_register
     }
 }
 
@@ -161,13 +172,11 @@ impl Cache {
         let (from, to) = (layout::CODE_CACHE.start, layout::FAR_CODE.end);
         let table = layout::INDIRECT_ENTRIES as u64 * 8;
         let second = layout::SECOND_ENTRIES as u64 * 16;
-        let returns = layout::RETURN_ENTRIES as u64 * 4;
         // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
-            sys::map_fixed(layout::RETURN_TABLE, returns, protection, flags, -1, 0)?;
             sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
             // Large programs jump all over the cache: page tables are what they wait for.
             let huge = libc::MADV_HUGEPAGE;
@@ -228,7 +237,8 @@ impl Cache {
         emit.store(RSP, -8, RDX);
         let return_elsewhere = emit.here();
         emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
-        emit.jump_through_table(layout::INDIRECT_TABLE, RCX);
+        emit.load_entry(RCX, layout::INDIRECT_TABLE);
+        emit.jump_register(RCX);
         self.copy_in(emit.bytes());
         self.start = self.next;
         self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere };
@@ -251,29 +261,23 @@ impl Cache {
         self.next = (self.next + code.len() as u64).next_multiple_of(16);
     }
 
-    fn table(&mut self) -> &mut [u64] {
-        // SAFETY: mapped in `new`, never unmapped, and only touched by the baton's holder.
-        unsafe {
-            std::slice::from_raw_parts_mut(
-                layout::INDIRECT_TABLE as *mut u64,
-                layout::INDIRECT_ENTRIES,
-            )
-        }
-    }
-
     fn clear_table(&mut self) {
         let miss = self.shared.table_miss;
-        self.table().fill(miss);
-        returns().fill(self.shared.return_miss as u32);
+        table().fill(Entry { prefix: miss as u32, pad: self.shared.return_miss as u32 });
         if self.second_used {
             second_table().fill([0; 2]);
             self.second_used = false;
         }
     }
 
+    /// Code that all translations share.
+    pub fn shared(&self) -> Shared {
+        self.shared
+    }
+
     /// The live translation of a guest address.
-    pub fn find(&self, pc: u64) -> Option<Id> {
-        self.by_pc.get(&pc).copied()
+    pub fn find(&self, pc: u64, variant: Variant) -> Option<Id> {
+        self.by_pc.get(&key(pc, variant)).copied()
     }
 
     /// A translation by its number.
@@ -293,28 +297,47 @@ impl Cache {
     }
 
     /// Translates a superblock into the cache, which is not full, for everyone to find. Also the
-    /// facts for the consumer of its events.
-    pub fn add(&mut self, superblock: &Superblock, plan: Plan) -> (Id, Option<Shape>) {
-        let (id, shape) = self.add_alone(superblock, plan);
+    /// facts for the consumer of its events. `stop`: the dispatcher must be there whenever it is
+    /// entered.
+    pub fn add(
+        &mut self,
+        superblock: &Superblock,
+        plan: &Plan,
+        variant: Variant,
+        stop: bool,
+    ) -> (Id, Option<Shape>) {
+        let (id, shape) = self.add_alone(superblock, plan, variant, stop);
         let mut pages: Vec<u64> = superblock.pages().collect();
         pages.sort_unstable();
         pages.dedup();
         for page in pages {
             self.by_page.entry(page).or_default().push(id);
         }
-        self.by_pc.insert(superblock.pc, id);
+        self.by_pc.insert(key(superblock.pc, variant), id);
         (id, shape)
     }
 
     /// As [`Self::add`], but nobody else finds it: it is for one execution, and then dropped.
-    pub fn add_alone(&mut self, superblock: &Superblock, plan: Plan) -> (Id, Option<Shape>) {
+    pub fn add_alone(
+        &mut self,
+        superblock: &Superblock,
+        plan: &Plan,
+        variant: Variant,
+        stop: bool,
+    ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation =
-            lower(superblock, (self.next, self.far), first_exit, self.shared, plan);
+        let places = (self.next, self.far);
+        let mut translation = lower(superblock, places, first_exit, self.shared, plan, variant);
         let shape = translation.shape.take();
-        let id = self.insert(superblock, translation);
+        let shadow_register = translation.shadow_register;
+        let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
-        fragment.explicit = superblock.guests[0].accesses == Accesses::Explicit;
+        let accesses = &superblock.guests[0].accesses;
+        let tested = plan.filter.is_some() && matches!(accesses, Accesses::Repeat { .. });
+        fragment.explicit = *accesses == Accesses::Explicit || tested;
+        fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
+        fragment.comes_back = tested || variant != Variant::Usual;
+        fragment.shadow_register = shadow_register;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -323,7 +346,12 @@ impl Cache {
         (id, shape)
     }
 
-    fn insert(&mut self, superblock: &Superblock, translation: Translation) -> Id {
+    fn insert(
+        &mut self,
+        superblock: &Superblock,
+        translation: Translation,
+        variant: Variant,
+    ) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
         let far = self.far..self.far + translation.far.len() as u64;
@@ -352,6 +380,10 @@ impl Cache {
                 repeats: Box::default(),
             }),
             explicit: false,
+            attended: false,
+            comes_back: false,
+            variant,
+            shadow_register: None,
         });
         id
     }
@@ -362,7 +394,8 @@ impl Cache {
         let Some(from) = self.exits.get_mut(index) else { return };
         if from.linked
             || from.exit.patch == 0
-            || self.fragments[to as usize].explicit
+            || self.fragments[to as usize].attended
+            || self.fragments[from.fragment as usize].comes_back
             || !self.fragments[from.fragment as usize].alive
         {
             return;
@@ -376,12 +409,13 @@ impl Cache {
     /// Lets indirect branches find the translation.
     pub fn link_indirect(&mut self, to: Id) {
         let fragment = &self.fragments[to as usize];
-        if fragment.explicit {
+        if fragment.attended {
             return;
         }
         let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
         let Some(prefix) = self.prefix(to) else { return };
-        let displaced = std::mem::replace(&mut self.table()[entry], prefix);
+        let displaced = std::mem::replace(&mut table()[entry].prefix, prefix as u32);
+        let displaced = u64::from(displaced);
         if displaced != prefix && displaced != self.shared.table_miss {
             let index = self.far_prefixes.get(&displaced).map_or_else(
                 || self.fragments.partition_point(|fragment| fragment.start < displaced),
@@ -456,11 +490,12 @@ impl Cache {
         }
         // Nobody is inside, nor will be: the way back is not asked for again.
         (fragment.map, fragment.observed) = (Map::default(), None);
-        let (pc, prefix, own) = (fragment.pc, fragment.prefix, fragment.start..fragment.end);
+        let (pc, prefix, variant) = (fragment.pc, fragment.prefix, fragment.variant);
+        let own = fragment.start..fragment.end;
         for back in std::mem::take(&mut fragment.pads) {
-            let entry = &mut returns()[back as usize & (layout::RETURN_ENTRIES - 1)];
-            if own.contains(&u64::from(*entry)) {
-                *entry = self.shared.return_miss as u32;
+            let entry = &mut table()[back as usize & (layout::INDIRECT_ENTRIES - 1)];
+            if own.contains(&u64::from(entry.pad)) {
+                entry.pad = self.shared.return_miss as u32;
             }
         }
         for exit in std::mem::take(&mut fragment.incoming) {
@@ -468,13 +503,13 @@ impl Cache {
             from.linked = false;
             write_displacement(from.exit.patch, from.exit.stub);
         }
-        if self.by_pc.get(&pc) == Some(&id) {
-            self.by_pc.remove(&pc);
+        if self.by_pc.get(&key(pc, variant)) == Some(&id) {
+            self.by_pc.remove(&key(pc, variant));
         }
         let miss = self.shared.table_miss;
-        let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
-        if prefix == Some(*entry) {
-            *entry = miss;
+        let entry = &mut table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
+        if prefix == Some(u64::from(entry.prefix)) {
+            entry.prefix = miss as u32;
         }
         prefix.map(|prefix| self.far_prefixes.remove(&prefix));
         let second = &mut second_table()[second_index(pc)];
@@ -515,11 +550,28 @@ impl Cache {
     }
 }
 
-/// The table of returns, which translated calls write to.
-fn returns() -> &'static mut [u32] {
+/// Translations are found by address and variant: the upper bits of an address are all alike.
+fn key(pc: u64, variant: Variant) -> u64 {
+    pc ^ (variant as u64) << 60
+}
+
+/// An entry of the table that takes some bits of a guest pc to code; both lie below 2 GiB.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    /// Where an indirect branch to it probably goes.
+    prefix: u32,
+    /// Where a return to it probably goes; translated calls write this.
+    pad: u32,
+}
+
+fn table() -> &'static mut [Entry] {
     // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
     unsafe {
-        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u32, layout::RETURN_ENTRIES)
+        std::slice::from_raw_parts_mut(
+            layout::INDIRECT_TABLE as *mut Entry,
+            layout::INDIRECT_ENTRIES,
+        )
     }
 }
 

@@ -67,6 +67,8 @@ pub struct Cpu {
     pub second_mask: u64,
     /// Next free byte of the event buffer.
     pub events: u64,
+    /// Base of the shadow, see [`super::screen`].
+    pub shadow: u64,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -85,9 +87,10 @@ pub static mut CPU: Cpu = Cpu {
     target: 0,
     exit: 0,
     ticks: 0,
-    table_mask: super::layout::INDIRECT_ENTRIES as u64 - 1,
+    table_mask: super::layout::TABLE_MASK,
     second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
     events: 0,
+    shadow: super::layout::SHADOW_BASE,
     entry: 0,
     vector_state: 0,
     attention: 0,
@@ -213,6 +216,12 @@ pub fn gs_base() -> u64 {
     // SAFETY: reads a register; the runner checked at start-up that FSGSBASE is there.
     unsafe { std::arch::asm!("rdgsbase {}", out(reg) base) };
     base
+}
+
+/// Sets the base of GS.
+pub fn set_gs_base(base: u64) {
+    // SAFETY: GS is the guest's; Rust code does not use it.
+    unsafe { std::arch::asm!("wrgsbase {}", in(reg) base) };
 }
 
 /// Gives a new kernel thread of the runner the thread-local storage that all of them share.

@@ -90,6 +90,20 @@ const ARITHMETIC: u64 = 0x8d5;
 /// What POPF changes: ID, AC, NT, OF, DF, TF and the arithmetic flags.
 const POPPED: u64 = 0x24_4dd5;
 
+/// Whether the answer comes from outside the program: the processor, the clock, chance.
+pub fn asks_outside(instruction: &Instruction) -> bool {
+    matches!(
+        instruction.mnemonic(),
+        Mnemonic::Cpuid
+            | Mnemonic::Rdtsc
+            | Mnemonic::Rdtscp
+            | Mnemonic::Xgetbv
+            | Mnemonic::Rdpid
+            | Mnemonic::Rdrand
+            | Mnemonic::Rdseed
+    )
+}
+
 /// Whether the instruction moves the base of a segment.
 pub fn moves_segment(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Wrfsbase | Mnemonic::Wrgsbase)

@@ -2,24 +2,31 @@
 //! what translated code cannot.
 
 use super::cache::{Cache, Id};
-use super::cpu::{self, EXIT_ATTENTION, cpu};
+use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
+use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::record::region::Region;
+use super::record::{self, Recorder};
+use super::replay::{self, Replayer};
+use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
+use super::stops::{Reached, Stops};
 use super::stream::{record_accesses, record_cut, record_partial};
 use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
-use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, ExitKind};
+use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, guest, report};
+use super::{baton, clock, guest, report};
 use crate::config::Config;
 use crate::report::Message;
-use ::events::record;
+use ::events::plan::Filter;
+use ::events::{Plan, record as event};
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -48,20 +55,50 @@ pub struct Engine {
     pub guarded: BTreeMap<u64, u64>,
     /// An instruction to run by itself, without guarding the page it is on.
     pub alone: Option<u64>,
+    /// Where the next piece of code must end, which is then run once.
+    pub stop_before: Vec<u64>,
     /// Threads that have been started.
     pub threads: Vec<*mut Thread>,
     /// Threads that have not ended.
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// The guest's first thread.
+    pub first: *mut Thread,
+    /// What of the run is recorded.
+    pub region: Region,
+    /// Writes a recording, if one is made.
+    pub recorder: Option<Box<Recorder>>,
+    /// Reads one, if it is replayed.
+    pub replayer: Option<Box<Replayer>>,
     /// Event ring, if anything is written there.
     pub ring: Option<Ring>,
     /// How many accesses have been listed of the one instruction that is about to execute.
     listed: Option<usize>,
+    /// What is left of the plan for code that is not observed.
+    outside: Plan,
+    /// How many plans there have been before this one.
+    pub plan_number: u32,
+    /// The table that accesses are tested against.
+    pub shadow: Option<Shadow>,
+    /// Places of probes and patches.
+    pub stops: Stops,
+    /// Registers before the repeated string instruction that is about to execute.
+    repeating: Option<Box<Registers>>,
 }
 
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+
+/// Says which thread holds the baton.
+pub fn set_running(thread: *mut Thread) {
+    RUNNING.store(thread, Ordering::Relaxed);
+}
+
+/// Makes an engine the one of this process.
+pub fn install(engine: Box<Engine>) {
+    ENGINE.store(Box::into_raw(engine), Ordering::Relaxed);
+}
 
 /// The engine, for whoever holds the baton.
 pub fn engine() -> &'static mut Engine {
@@ -84,6 +121,11 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
+/// Whether the host has sent something. Called from the signal handler.
+pub fn is_ordered() -> bool {
+    engine().ring.as_ref().is_some_and(|ring| ring.mailbox().has_mail())
+}
+
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
 pub fn runs_over(end: u64) -> bool {
     engine().ring.as_ref().is_some_and(|ring| end > ring.end())
@@ -99,11 +141,12 @@ impl Engine {
     ) -> Box<Self> {
         let cache = Cache::new()
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
-        let ring = config.plan.emits().then(|| {
-            Ring::new()
+        let plan = config.plan.clone();
+        let ring = (plan.emits() || config.controlled).then(|| {
+            Ring::new(config.rings, None)
                 .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
         });
-        Box::new(Self {
+        let mut fresh = Box::new(Self {
             config,
             cache,
             memory,
@@ -112,12 +155,49 @@ impl Engine {
             arguments,
             guarded: BTreeMap::new(),
             alone: None,
+            stop_before: Vec::new(),
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            first: null_mut(),
+            region: Region::default(),
+            recorder: None,
+            replayer: None,
             ring,
             listed: None,
-        })
+            outside: Plan::default(),
+            plan_number: 0,
+            shadow: None,
+            stops: Stops::default(),
+            repeating: None,
+        });
+        fresh.arrange(plan);
+        fresh
+    }
+
+    /// From now on this plan is in force. The caller has the dispatcher: no superblock is under
+    /// way.
+    pub fn set_plan(&mut self, plan: Plan) {
+        self.arrange(plan);
+        self.cache.flush();
+        self.plan_number += 1;
+        self.define(&event::FLUSH.to_le_bytes());
+        let number = self.plan_number.to_le_bytes();
+        self.define(&[event::PLAN.to_le_bytes(), number].concat());
+        self.mute_unless_observed(sys::gettid());
+    }
+
+    fn arrange(&mut self, plan: Plan) {
+        if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
+            let shadow = self.shadow.get_or_insert_with(|| {
+                Shadow::new(false)
+                    .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
+            });
+            paint.iter().for_each(|paint| shadow.paint(paint));
+        }
+        self.stops.arrange(&plan);
+        self.outside = plan.outside();
+        self.config.plan = plan;
     }
 
     /// The dispositions that count for a thread.
@@ -126,19 +206,33 @@ impl Engine {
     }
 
     /// The translation of the code at `pc`, made now if need be.
-    fn translation(&mut self, pc: u64, came_by: CameBy) -> Result<Id, Box<SignalInfo>> {
+    fn translation(
+        &mut self,
+        pc: u64,
+        variant: Variant,
+        came_by: CameBy,
+    ) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
-        if !alone && let Some(id) = self.cache.find(pc) {
+        if !alone
+            && self.stop_before.is_empty()
+            && let Some(id) = self.cache.find(pc, variant)
+        {
             return Ok(id);
         }
-        let plan = self.config.plan;
+        let inside = self.config.plan.covers(pc);
+        let plan = if inside { &self.config.plan } else { &self.outside };
+        let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: self.config.superblock_limit,
+            instructions: if single { 1 } else { self.config.superblock_limit },
             alone,
             prefixed: came_by == CameBy::Indirect,
             flags: plan.ticks,
-            reserved: if plan.emits() { 2 } else { 0 },
-            accesses: plan.memory,
+            reserved: if plan.weaves() { 2 } else { 0 } + usize::from(plan.filter.is_some()),
+            accesses: plan.needs_accesses(),
+            repeats_alone: plan.filter.is_some(),
+            stops: self.stops.places(),
+            code: &plan.code,
+            once: &self.stop_before,
         };
         let superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
@@ -147,40 +241,43 @@ impl Engine {
         }
         if self.cache.is_full() {
             self.cache.flush();
-            self.record(&record::FLUSH.to_le_bytes());
+            self.define(&event::FLUSH.to_le_bytes());
         }
+        let stop = self.stops.places().contains(&pc);
+        let plan = if inside { &self.config.plan } else { &self.outside };
         let (id, shape) = if alone {
-            self.cache.add_alone(&superblock, plan)
+            self.cache.add_alone(&superblock, plan, variant, stop)
         } else {
-            self.cache.add(&superblock, plan)
+            self.cache.add(&superblock, plan, variant, stop)
         };
         if let Some(shape) = shape {
             let mut bytes = vec![0; 8];
             shape.write(&mut bytes);
             let length = bytes.len() as u32 - 8;
-            bytes[0..4].copy_from_slice(&record::DEFINE.to_le_bytes());
+            bytes[0..4].copy_from_slice(&event::DEFINE.to_le_bytes());
             bytes[4..8].copy_from_slice(&length.to_le_bytes());
-            self.record(&bytes);
+            self.define(&bytes);
         }
         Ok(id)
     }
 
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
-        let (code, error) = if mapped { (2, 0x15) } else { (1, 0x14) };
-        let canonical = address < 1 << 47;
-        if canonical {
-            SignalInfo::fault(libc::SIGSEGV, code, address, (14, error))
-        } else {
-            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        let code = if mapped { 2 } else { 1 };
+        match address >> 47 {
+            0 if !mapped => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14)),
+            // Of its own half the kernel does not tell what is mapped.
+            0 | layout::KERNEL_HALF => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15)),
+            _ => SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)),
         }
     }
 }
 
 /// Starts the guest's first thread; the calling kernel thread becomes it.
 pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
-    ENGINE.store(Box::into_raw(fresh), Ordering::Relaxed);
+    install(fresh);
     let thread = Box::into_raw(thread);
+    engine().first = thread;
     let mut mask = Mask::default();
     // SAFETY: the kernel writes one mask; the thread was just made.
     unsafe {
@@ -190,7 +287,10 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
+    // SAFETY: just made, and not running yet.
+    record::region::start(engine(), unsafe { &mut *thread });
     files::keep_spare();
+    engine().announce(0..layout::USER_END);
     run(thread as u64)
 }
 
@@ -207,13 +307,23 @@ pub extern "C" fn run(thread: u64) -> ! {
     let mut came_by = CameBy::Elsewhere;
     loop {
         // SAFETY: only this kernel thread frees it, at its end.
-        came_by = step(unsafe { &mut *thread }, came_by);
+        let thread = unsafe { &mut *thread };
+        record::region::look(thread);
+        let (alone, stops) = record::cut(engine());
+        if alone {
+            engine().alone = Some(cpu().registers.pc);
+        }
+        if stops {
+            thread.preempt = true;
+            thread.attention = 1;
+        }
+        came_by = step(thread, came_by);
     }
 }
 
 /// How a thread came to its pc.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum CameBy {
+pub enum CameBy {
     /// By an exit that can be linked.
     Exit(u64),
     /// By an indirect branch.
@@ -232,26 +342,42 @@ pub unsafe fn take_baton(thread: *mut Thread) {
         baton::acquire(thread);
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
-        engine().record_thread((*thread).tid);
+        let engine = engine();
+        if let Some(recorder) = &mut engine.recorder {
+            recorder.switched((*thread).tid);
+        }
+        if let Some(ring) = &engine.ring {
+            ring.running((*thread).tid);
+        }
+        engine.mute_unless_observed((*thread).tid);
+        engine.record_thread((*thread).tid);
     }
 }
 
 /// Puts the thread's state away and lets others run.
 pub fn drop_baton(thread: &mut Thread) {
+    let next = record::next(engine());
     thread.move_out();
     RUNNING.store(null_mut(), Ordering::Relaxed);
-    baton::release();
+    baton::release_to(next);
 }
 
 /// From one entry into translated code to the next.
-fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
+pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut came_by = came_by;
-    if cpu().attention != 0 || thread.attention != 0 {
+    if engine().take_orders() {
+        came_by = CameBy::Elsewhere;
+    }
+    // What the stream says is about to happen comes before any signal.
+    let looked_after = thread.looked_after.take_if(|pc| *pc == cpu().registers.pc).is_some();
+    if looked_after {
+        cpu().attention = 0;
+    } else if cpu().attention != 0 || thread.attention != 0 {
         attend(thread);
         came_by = CameBy::Elsewhere;
     }
     if cpu().registers.pc & !0xc00 == VSYSCALL_PAGE {
-        vsyscall();
+        vsyscall(thread);
         return CameBy::Elsewhere;
     }
     let engine = engine();
@@ -262,10 +388,20 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         engine.alone = Some(cpu().registers.pc);
     }
     let pc = cpu().registers.pc;
-    let id = match engine.translation(pc, came_by) {
+    let mut variant = if looked_after { Variant::Untested } else { Variant::Usual };
+    let mut reached = looked_after;
+    if !looked_after && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+        match engine.reach(pc) {
+            Reached::Moved => return CameBy::Elsewhere,
+            Reached::On(with) => variant = with,
+        }
+        reached = true;
+    }
+    let id = match engine.translation(pc, variant, came_by) {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
+            engine.stop_before.clear();
             cpu().registers.flags |= RESUME_FLAG | traced;
             fault(thread, *info);
             return CameBy::Elsewhere;
@@ -276,10 +412,16 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         CameBy::Indirect => engine.cache.link_indirect(id),
         _ => {}
     }
-    engine.listed = engine.cache.fragment(id).explicit.then(|| record_accesses(thread));
+    engine.listed = None;
+    if engine.cache.fragment(id).explicit {
+        reached |= engine.look_after(thread, looked_after);
+    }
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
+    if reached && engine.alone.is_none() && !has_executed(thread) {
+        thread.looked_after = Some(pc);
+    }
     if engine.alone.take() == Some(pc) {
         cpu().registers.flags |= traced;
         let completed = ![EXIT_ATTENTION, u64::from(EXIT_FAULT)].contains(&cpu().exit);
@@ -292,7 +434,35 @@ fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         }
         return CameBy::Elsewhere;
     }
+    if !std::mem::take(&mut engine.stop_before).is_empty() {
+        left_cache(thread);
+        engine.cache.drop_range(pc, pc + 1);
+        return CameBy::Elsewhere;
+    }
     left_cache(thread)
+}
+
+/// Whether translated code was left with at least one instruction executed, or by its fault.
+fn has_executed(thread: &Thread) -> bool {
+    let at_start = thread.left_in.is_none_or(|left| left.index == 0 && !left.repeating);
+    cpu().exit != EXIT_ATTENTION || !at_start
+}
+
+impl Engine {
+    /// An instruction whose accesses only the values of its registers tell is about to execute.
+    /// Whether events say so already.
+    fn look_after(&mut self, thread: &Thread, looked_after: bool) -> bool {
+        let plan = &self.config.plan;
+        let (lists, tests) = (plan.memory, plan.filter.is_some());
+        let repeats = tests && decode_one(cpu().registers.pc).is_string_instruction();
+        self.listed = (lists && !repeats).then(|| record_accesses(thread));
+        if repeats {
+            self.repeating = Some(Box::new(cpu().registers));
+        } else if tests && !looked_after {
+            screen::look(thread);
+        }
+        tests && !repeats
+    }
 }
 
 /// The guest steps through itself: it has executed one instruction.
@@ -310,25 +480,41 @@ const RESUME_FLAG: u64 = 0x1_0000;
 const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000;
 
 /// The three functions that old programs call at fixed addresses.
-fn vsyscall() {
+fn vsyscall(thread: &mut Thread) {
     let registers = &mut cpu().registers;
     let number = match registers.pc & 0xc00 {
         0 => libc::SYS_gettimeofday,
         0x400 => libc::SYS_time,
         _ => libc::SYS_getcpu,
     };
-    let [first, second] = [registers.general[7], registers.general[6]];
-    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
-    registers.general[0] = unsafe { syscall!(number, first, second, 0) } as u64;
+    let arguments = [registers.general[7], registers.general[6], 0, 0, 0, 0];
+    make_vsyscall(thread, number, arguments);
     if let Some(back) = guest::read_u64(registers.general[4]) {
         registers.pc = back;
         registers.general[4] += 8;
     }
 }
 
+fn make_vsyscall(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
+    let check = record::digest::call(&cpu().registers, number as u64, arguments, &engine().memory);
+    if engine().replayer.is_some() {
+        return replay::system_call(thread, number as u64, arguments, check);
+    }
+    let noted = record::before_call(engine(), number as u64, arguments);
+    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
+    let answer = unsafe { sys::call(number, arguments) };
+    if let Some(noted) = noted {
+        record::called(engine(), noted, number as u64, arguments, answer);
+    }
+    cpu().registers.general[0] = answer as u64;
+}
+
 /// Translated code has come back: find out why.
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
+    if let Some(before) = engine().repeating.take() {
+        screen::look_back(&before);
+    }
     if let Some(left) = thread.left_in.take() {
         match (engine().listed, thread.fault.as_ref().is_some_and(is_trap)) {
             (Some(listed), _) => record_cut(thread, listed),
@@ -336,16 +522,19 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    if engine().config.plan.ticks && cpu().ticks == 0 {
-        cpu().ticks = SLICE_TICKS;
-        thread.preempt = true;
-        thread.attention = 1;
+    let out_of_ticks = engine().config.plan.ticks && clock::is_out();
+    if out_of_ticks && engine().replayer.is_none() {
+        slice_ended(thread);
     }
     match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
         exit if u64::from(exit) == EXIT_ATTENTION => {}
         EXIT_INDIRECT => {
             cpu().registers.pc = cpu().target;
             return CameBy::Indirect;
+        }
+        EXIT_SUSPECT => {
+            screen::look(thread);
+            thread.looked_after = Some(cpu().registers.pc);
         }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
@@ -355,11 +544,17 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         _ => match engine().cache.exit(exit) {
             ExitKind::Direct(pc) => {
                 cpu().registers.pc = pc;
-                return CameBy::Exit(exit);
+                // The way out when no ticks are left must stay one: it is not linked.
+                return if out_of_ticks { CameBy::Elsewhere } else { CameBy::Exit(exit) };
             }
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),
             ExitKind::Refuse(pc) => refuse(pc),
+            ExitKind::Suspect(pc) => {
+                cpu().registers.pc = pc;
+                screen::look(thread);
+                thread.looked_after = Some(pc);
+            }
             ExitKind::Indirect => {}
         },
     }
@@ -374,10 +569,16 @@ pub fn decode_one(pc: u64) -> iced_x86::Instruction {
 
 fn emulate_one(thread: &mut Thread, pc: u64) {
     let instruction = decode_one(pc);
+    let asks = emulate::asks_outside(&instruction);
+    if asks && engine().replayer.is_some() {
+        return replay::answer(instruction.next_ip());
+    }
+    let before = cpu().registers;
     match emulate::emulate(&instruction, &mut cpu().registers) {
         Emulated::Done if emulate::moves_segment(&instruction) => {
             engine().record_thread(thread.tid);
         }
+        Emulated::Done if asks => record::answered(engine(), &before),
         Emulated::Done => {}
         Emulated::Fault => {
             cpu().registers.pc = pc;
@@ -399,6 +600,20 @@ fn refuse(pc: u64) -> ! {
     )
 }
 
+/// The running thread has had its ticks.
+fn slice_ended(thread: &mut Thread) {
+    let left = record::region::left(engine());
+    let stops = match &mut engine().recorder {
+        Some(recorder) => record::slice_ended(recorder, thread.tid, left),
+        None => {
+            clock::arm(SLICE_TICKS);
+            true
+        }
+    };
+    thread.preempt |= stops;
+    thread.attention = 1;
+}
+
 /// Something wants the thread: a signal, or others the baton.
 fn attend(thread: &mut Thread) {
     cpu().attention = 0;
@@ -406,7 +621,11 @@ fn attend(thread: &mut Thread) {
     while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
-    if std::mem::replace(&mut thread.preempt, false) && baton::wanted() {
+    if std::mem::replace(&mut thread.preempt, false)
+        && baton::wanted()
+        && !record::keeps_running(engine(), thread.tid)
+    {
+        record::stopped(engine());
         drop_baton(thread);
         // SAFETY: our own thread.
         unsafe { take_baton(thread) };

@@ -15,19 +15,29 @@ pub fn accesses(
     vector: &VectorState,
     out: &mut Vec<u8>,
 ) -> usize {
-    let mut factory = InstructionInfoFactory::new();
-    let used = factory.info(instruction).used_memory().to_vec();
     let mut count = 0;
-    let mut put = |write: bool, address: u64, size: u32| {
+    each(instruction, registers, vector, &mut |write, address, size| {
         count += 1;
         out.push(u8::from(write));
         out.extend(address.to_le_bytes());
         out.extend(size.to_le_bytes());
-    };
+    });
+    count
+}
+
+/// Tells whether each access writes, its address and its size.
+pub fn each(
+    instruction: &Instruction,
+    registers: &Registers,
+    vector: &VectorState,
+    put: &mut impl FnMut(bool, u64, u32),
+) {
+    let mut factory = InstructionInfoFactory::new();
+    let used = factory.info(instruction).used_memory().to_vec();
     for write in [false, true] {
         for memory in used.iter().filter(|memory| touches(memory.access(), write)) {
             let wide = Wide { instruction, registers, vector, memory };
-            wide.list(write, &mut put);
+            wide.list(write, put);
         }
     }
     if instruction.mnemonic() == Mnemonic::Clzero {
@@ -35,7 +45,6 @@ pub fn accesses(
         let address = value(if narrow { Register::EAX } else { Register::RAX }, registers);
         put(true, address & !63, 64);
     }
-    count
 }
 
 fn touches(access: OpAccess, write: bool) -> bool {

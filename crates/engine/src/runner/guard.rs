@@ -1,8 +1,11 @@
 //! Code that may change: pages that code was translated from are write-protected until written to.
 
 use super::engine::Engine;
+use super::guest::Checked;
+use super::signal::frame::GuestMemory;
 use super::sys::syscall;
 use super::translate::superblock;
+use crate::effects::{self, Peek};
 
 impl Engine {
     /// Code on a writable page may change: the page is made read-only until it is written to.
@@ -52,6 +55,22 @@ impl Engine {
         self.unguard(0, u64::MAX)
     }
 
+    /// Undoes [`Self::guard_code`] where the kernel is about to write for the guest: it would not
+    /// fault but stop there, and answer that there was less to be had.
+    pub fn unguard_buffers(&mut self, number: u64, arguments: [u64; 6]) {
+        if self.guarded.is_empty() {
+            return;
+        }
+        let mut buffers = Vec::new();
+        let before = effects::before(number, arguments, &*self);
+        // What a call may have written before it failed is all that it may write.
+        let failed = -i64::from(libc::EFAULT);
+        effects::written(number, arguments, failed, &before, &*self, &mut buffers);
+        for effects::Range { address, length } in buffers {
+            self.unguard(address, address.saturating_add(length));
+        }
+    }
+
     /// Forgets translations of code that is about to change or go away.
     pub fn code_changes(&mut self, start: u64, end: u64) {
         let pages: Vec<u64> =
@@ -60,5 +79,16 @@ impl Engine {
             self.guarded.remove(&page);
         }
         self.cache.drop_range(start, end);
+    }
+}
+
+impl Peek for Engine {
+    /// A single byte is asked for only to see whether there is one; the map tells that faster than
+    /// the kernel.
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        match out {
+            [_] => self.memory.find(address).is_some(),
+            _ => Checked.read(address, out),
+        }
     }
 }

@@ -16,17 +16,31 @@ pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7a00_0000;
 /// What translated code hardly ever needs, kept apart so that the rest lies close together.
 pub const FAR_CODE: Range<u64> = 0x7a00_0000..0x7c00_0000;
 
-/// The table that takes some bits of a guest pc to the translation it probably has.
-pub const INDIRECT_TABLE: u64 = 0x7300_0000;
+/// The table that takes some bits of a guest pc to the translation it probably has. The highest of
+/// the runner's mappings here: see [`BEYOND_TABLE`].
+pub const INDIRECT_TABLE: u64 = 0x7fc0_0000;
 
 /// Number of entries of [`INDIRECT_TABLE`]: with eight bytes each, one huge page.
 pub const INDIRECT_ENTRIES: usize = 1 << 18;
 
-/// The table that takes some bits of a return address to the pad of the call that pushed it last.
-pub const RETURN_TABLE: u64 = 0x7320_0000;
+/// Half of each entry takes a return address to the pad of the call that pushed it last.
+pub const PAD_TABLE: u64 = INDIRECT_TABLE + 4;
 
-/// Number of entries of [`RETURN_TABLE`].
-pub const RETURN_ENTRIES: usize = 1 << 16;
+/// The bits of a branch target that index [`INDIRECT_TABLE`]: some low ones, and above them all
+/// that are zero in addresses of user space.
+pub const TABLE_MASK: u64 = NARROW_MASK | !0 << USER_BITS;
+
+/// The low ones alone, for a guest that has something in [`BEYOND_TABLE`].
+pub const NARROW_MASK: u64 = INDIRECT_ENTRIES as u64 - 1;
+
+const USER_BITS: u32 = 47;
+
+/// The index of a target in the kernel's half is this, above the low bits.
+pub const KERNEL_HALF: u64 = u64::MAX >> USER_BITS;
+
+/// What [`TABLE_MASK`] makes of targets outside of user space leads here, where nothing may be.
+pub const BEYOND_TABLE: Range<u64> = INDIRECT_TABLE + 8 * INDIRECT_ENTRIES as u64
+    ..INDIRECT_TABLE + 8 * INDIRECT_ENTRIES as u64 * (KERNEL_HALF + 1);
 
 /// The table for those whose entry there another pc has taken: minus the pc, and the body.
 pub const SECOND_TABLE: u64 = 0x7380_0000;
@@ -38,6 +52,13 @@ pub const SECOND_ENTRIES: usize = 1 << 16;
 /// guest's address space.
 pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;
 
+/// The shadow of the guest's memory: one byte for eight.
+pub const SHADOW: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
+
+/// The shadow of an address is at `(address >> 3) + SHADOW_BASE`. Its low bits are also the shift
+/// count.
+pub const SHADOW_BASE: u64 = SHADOW.start + 3;
+
 /// The heap behind the global allocator.
 pub const HEAP: Range<u64> = 0x3000_0000_0000..0x3100_0000_0000;
 
@@ -46,6 +67,12 @@ pub const STACKS: Range<u64> = 0x3100_0000_0000..0x3200_0000_0000;
 
 /// Event buffers shared with the host.
 pub const EVENT_BUFFERS: Range<u64> = 0x3200_0000_0000..0x3300_0000_0000;
+
+/// Buffers of the log that is shared with the host.
+pub const LOG_BUFFERS: Range<u64> = 0x3300_0000_0000..0x3400_0000_0000;
+
+/// What the processes of one recording share.
+pub const RECORDING_TABLE: Range<u64> = 0x3400_0000_0000..0x3500_0000_0000;
 
 /// Where a position-independent executable goes, as under the kernel without randomisation.
 pub const PIE_BASE: u64 = 0x5555_5555_4000;

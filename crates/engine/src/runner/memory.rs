@@ -3,6 +3,7 @@
 //! The kernel never chooses an address for the guest. That keeps the guest away from the runner,
 //! makes the layout the same in every run, and tells the translator which code can change.
 
+use super::cpu::cpu;
 use super::layout;
 use super::translate::superblock::CodeSource;
 use std::cell::Cell;
@@ -44,6 +45,8 @@ pub struct Memory {
 }
 
 const PAGE: u64 = 4096;
+/// On x86 what can be written or executed can be read.
+const READABLE: i32 = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
 
 impl Memory {
     /// The mapping at an address, with its range.
@@ -102,6 +105,10 @@ impl Memory {
     pub fn insert(&mut self, range: Range<u64>, mapping: Mapping) {
         if range.is_empty() {
             return;
+        }
+        if overlap(&range, &layout::BEYOND_TABLE) {
+            // Branches to addresses that no program can have would read there.
+            cpu().table_mask = layout::NARROW_MASK;
         }
         self.remove(range.clone());
         if let Some((start, below)) = self.entries.range_mut(..range.start).next_back()
@@ -183,6 +190,19 @@ impl Memory {
                 (other.contains(&alias) && alias != page).then_some(alias)
             })
             .collect()
+    }
+
+    /// Whether the guest has all of a range and may read it.
+    pub fn is_readable(&self, address: u64, length: u64) -> bool {
+        let Some(end) = address.checked_add(length) else { return false };
+        let mut at = address;
+        while at < end {
+            match self.find(at) {
+                Some((range, mapping)) if mapping.protection & READABLE != 0 => at = range.end,
+                _ => return false,
+            }
+        }
+        true
     }
 
     /// Whether any mapping in the range can be executed.

@@ -30,21 +30,19 @@ pub fn send(message: &Message) {
     }
 }
 
+/// Which files are in the guest's memory, and where.
+pub fn modules(memory: &Memory) -> Vec<ModuleMap> {
+    let module = |(range, mapping): (std::ops::Range<u64>, &super::memory::Mapping)| {
+        let path = mapping.file.as_ref()?.to_string();
+        Some(ModuleMap { start: range.start, end: range.end, offset: mapping.offset, path })
+    };
+    memory.iter().filter_map(module).collect()
+}
+
 /// Tells of a guest that a signal ends.
 pub fn crash(info: &SignalInfo, registers: &Registers, thread: &Thread, engine: &Engine) {
     let memory = &engine.memory;
-    let modules = memory
-        .iter()
-        .filter_map(|(range, mapping)| {
-            let file = mapping.file.as_ref()?;
-            Some(ModuleMap {
-                start: range.start,
-                end: range.end,
-                offset: mapping.offset,
-                path: file.to_string(),
-            })
-        })
-        .collect();
+    let modules = modules(memory);
     let stack = registers.general[4];
     let above = || memory.iter().find(|(range, _)| range.start > stack);
     send(&Message::Crash(Box::new(CrashReport {

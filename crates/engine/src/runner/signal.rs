@@ -11,6 +11,7 @@ pub mod frame;
 pub mod handler;
 
 use super::sys::syscall;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Signal by which a waiter asks for the baton. Linux never sends it on x86.
 pub const KICK: i32 = libc::SIGSTKFLT;
@@ -168,6 +169,11 @@ impl Action {
         self.handler > IGNORE
     }
 
+    /// Handler, flags, restorer, mask.
+    pub fn words(&self) -> [u64; 4] {
+        [self.handler, self.flags, self.restorer, self.mask]
+    }
+
     /// Whether a flag is set.
     pub fn has(&self, flag: i32) -> bool {
         self.flags & flag as u32 as u64 != 0
@@ -215,7 +221,18 @@ fn is_ours(signal: i32, guest: &Action) -> bool {
     is_fault(signal) || signal == KICK || guest.is_handler() || aborts
 }
 
+/// Whether the kernel is not told what the guest wants: a replay hears nothing from outside.
+static DEAF: AtomicBool = AtomicBool::new(false);
+
+/// From now on only faults matter.
+pub fn be_deaf() {
+    DEAF.store(true, Ordering::Relaxed);
+}
+
 fn install(signal: i32, guest: &Action) {
+    if DEAF.load(Ordering::Relaxed) && !is_fault(signal) {
+        return;
+    }
     let ours = is_ours(signal, guest);
     let kept = (libc::SA_RESTART | libc::SA_NOCLDSTOP | libc::SA_NOCLDWAIT) as u64;
     let mut action = Action { handler: guest.handler, ..Action::default() };
@@ -235,6 +252,9 @@ fn install(signal: i32, guest: &Action) {
 
 /// Makes the kernel block what the guest has blocked.
 pub fn apply(mask: Mask) {
+    if DEAF.load(Ordering::Relaxed) {
+        return;
+    }
     let mask = mask.blockable();
     // SAFETY: the kernel only reads the mask.
     unsafe { syscall!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const mask, 0, 8) };

@@ -8,7 +8,7 @@ use super::stack::{self, Block};
 use super::sys::{self, syscall};
 use super::syscall::files;
 use super::thread::Thread;
-use super::{arena, cpu, layout, report, signal};
+use super::{arena, cpu, layout, replay, report, signal};
 use crate::config::{Config, VARIABLE};
 use crate::image;
 use crate::report::Message;
@@ -163,6 +163,10 @@ extern "C" fn main(start: u64) -> ! {
     check_processor();
     follow_host(config.lifeline);
     cpu::adopt_host_fs();
+    if config.replaying.is_some() {
+        hide_vdso();
+        replay::start(config, block);
+    }
     let mut memory = Memory::default();
     reserve_stack(&mut memory);
     hide_vdso();

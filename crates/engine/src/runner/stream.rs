@@ -14,6 +14,20 @@ impl Engine {
         }
     }
 
+    /// Appends a record that the consumer needs whichever thread runs.
+    pub fn define(&mut self, bytes: &[u8]) {
+        if let Some(ring) = &mut self.ring {
+            ring.append_always(bytes);
+        }
+    }
+
+    /// The events of a thread that the plan leaves out go nowhere.
+    pub fn mute_unless_observed(&mut self, thread: i32) {
+        if let Some(ring) = &mut self.ring {
+            ring.mute(!self.config.plan.covers_thread(thread as u32));
+        }
+    }
+
     /// Says which thread runs, and where its segments are.
     pub fn record_thread(&mut self, thread: i32) {
         if self.ring.is_some() {

@@ -9,14 +9,15 @@
 
 pub mod files;
 pub mod make;
-mod memory;
-mod process;
+pub mod memory;
+pub mod process;
 pub mod seccomp;
-mod signals;
+pub mod signals;
 
 pub use process::after_fork_in_child;
 
 use super::engine::Engine;
+use super::record;
 use super::thread::Thread;
 
 /// What is to happen with a system call.
@@ -49,6 +50,9 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
     if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
         return outcome;
     }
+    if let Some(outcome) = record::decide(engine, number, a) {
+        return outcome;
+    }
     let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
     match number as i64 {
         libc::SYS_mmap => memory::mmap(engine, a),
@@ -75,7 +79,10 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
             process::fork(engine, thread, flags as u64, [0; 6])
         }
         libc::SYS_personality => process::personality(engine, a),
+        libc::SYS_set_tid_address if record::is_on() => process::set_tid_address(thread, a),
+        libc::SYS_set_robust_list if record::is_on() => process::set_robust_list(thread, a),
         libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
+        libc::SYS_membarrier => process::membarrier(a, pass),
         libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
         libc::SYS_execveat => {
             process::execve(engine, thread, a[0] as i32, a[1], a[2], a[3], a[4] as i32)
@@ -126,8 +133,33 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
     if answer < 0 && answer > -4096 {
         return;
     }
+    follow_modules(engine, number, a, answer);
     if number as i64 == libc::SYS_madvise && a[2] == libc::MADV_DONTNEED as u64 {
         engine.code_changes(a[0], a[0].saturating_add(a[1]));
+    }
+}
+
+/// Functions that a plan names come and go with the files that are mapped.
+fn follow_modules(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
+    if engine.config.plan.names.is_empty() {
+        return;
+    }
+    let end = |start: u64| start.saturating_add(a[1].next_multiple_of(4096));
+    let executable = a[2] & libc::PROT_EXEC as u64 != 0;
+    match number as i64 {
+        libc::SYS_munmap => engine.stops.forget(a[0], end(a[0])),
+        libc::SYS_mmap => {
+            let start = answer as u64;
+            engine.stops.forget(start, end(start));
+            if executable {
+                engine.announce(start..end(start));
+            }
+        }
+        libc::SYS_mprotect if executable => {
+            engine.stops.forget(a[0], end(a[0]));
+            engine.announce(a[0]..end(a[0]));
+        }
+        _ => {}
     }
 }
 

@@ -1,6 +1,9 @@
 //! A guest thread: what the engine keeps of it while it does not run.
 
 use super::cpu::{Registers, cpu};
+use super::guest::Checked;
+use super::robust;
+use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
 use super::syscall::seccomp::Filter;
@@ -74,12 +77,16 @@ pub struct Thread {
     pub fault: Option<SignalInfo>,
     /// Where translated code was left in the middle. Written by the signal handler.
     pub left_in: Option<Left>,
+    /// The dispatcher has looked after the instruction there, and it has not executed yet.
+    pub looked_after: Option<u64>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
     /// How often waiters have asked for the baton by a signal that has not come yet.
     pub kicks: AtomicU32,
     /// In a system call with a mask of its own: a signal that comes is not blocked.
     pub suspended: bool,
+    /// The system call that it is in without the baton: number and arguments.
+    pub in_call: Option<(u64, [u64; 6])>,
     /// Belongs to a child process that shares the guest's memory.
     pub foreign: bool,
     /// Signal dispositions of that child, where it does not share them too.
@@ -109,15 +116,32 @@ impl Thread {
             held: Inbox::default(),
             fault: None,
             left_in: None,
+            looked_after: None,
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,
+            in_call: None,
             foreign: false,
             own_actions: None,
             filters: Vec::new(),
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })
+    }
+
+    /// A new thread is to clear a word when it ends, if `clone` was asked for that.
+    pub fn set_clear_tid(&mut self, flags: u64, child_tid: u64) {
+        if flags & libc::CLONE_CHILD_CLEARTID as u64 != 0 {
+            self.clear_tid = child_tid;
+        }
+    }
+
+    /// The thread ends: what the kernel would do to the guest's memory then.
+    pub fn release(&mut self) {
+        robust::release(self.robust_list, self.tid);
+        if self.clear_tid != 0 {
+            Checked.write(self.clear_tid, &0u32.to_le_bytes());
+        }
     }
 
     /// The guest has changed its mask: what it no longer blocks comes through.

@@ -5,6 +5,7 @@
 //! * [`facts`] says what an instruction reads, writes and where it goes;
 //! * [`lower`] writes the translation; [`emit`] is its assembler;
 //! * [`accesses`] says which memory an instruction touches, [`observe`] weaves that in;
+//! * [`filter`] weaves in tests of accesses;
 //! * [`map`] takes an address in the translation back to the guest's state there.
 //!
 //! Nothing here knows about threads, signals or system calls.
@@ -12,6 +13,7 @@
 pub mod accesses;
 pub mod emit;
 pub mod facts;
+pub mod filter;
 pub mod lower;
 pub mod map;
 pub mod observe;

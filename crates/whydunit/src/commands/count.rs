@@ -3,7 +3,6 @@
 use super::run::Guest;
 use crate::exit::Exit;
 use crate::render::Output;
-use engine::host::Outcome;
 use events::count::{Counter, Counts};
 use events::{Consumer, Plan};
 use serde::Serialize;
@@ -67,10 +66,11 @@ impl Consumer for Reporting {
 impl Count {
     /// Runs the program and prints what it executed.
     pub fn run(self) -> anyhow::Result<Exit> {
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
         let (report, outcome) = count(|plan, make| self.guest.run(plan, make))?;
         let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.table() };
-        self.guest.report(&outcome, None, false)?;
-        Output::of(self.output.as_deref(), self.json).write(&text)?;
+        self.guest.report(&outcome, &mut Output::Error, false)?;
+        output.write(&text)?;
         Ok(self.guest.exit(&outcome))
     }
 }
@@ -78,9 +78,9 @@ impl Count {
 type Make<'a> = &'a mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send);
 
 /// Counts what a run executes.
-pub fn count(
-    run: impl FnOnce(Plan, Make<'_>) -> anyhow::Result<Outcome>,
-) -> anyhow::Result<(Report, Outcome)> {
+pub fn count<T>(
+    run: impl FnOnce(Plan, Make<'_>) -> anyhow::Result<T>,
+) -> anyhow::Result<(Report, T)> {
     let report = Arc::new(Mutex::new(Report::default()));
     let plan = Plan { blocks: true, memory: true, ..Plan::default() };
     let outcome = run(plan, &mut |process| {

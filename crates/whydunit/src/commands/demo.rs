@@ -9,6 +9,7 @@ use crate::render::run::RunReport;
 use crate::render::style::Style;
 use anyhow::{Context, bail};
 use engine::host::{self, Job};
+use engine::log_listen::Ears;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -99,7 +100,7 @@ fn show_counts(style: Style) -> anyhow::Result<()> {
     show_command(style, "whydunit count -- ./shelf")?;
     let job = Job::new(Path::new("./shelf").into(), Vec::new());
     let (counts, _) = count::count(|plan, make| {
-        host::run_with(&Job { plan, ..job }, make).map_err(fault_or_input)
+        host::run_with(&Job { plan, ..job }, Ears::for_events(make)).map_err(fault_or_input)
     })?;
     say(&counts.table())
 }

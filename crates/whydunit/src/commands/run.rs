@@ -1,20 +1,25 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
+mod functions;
+mod observe;
+
+use super::rules::{Chosen, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
-use crate::render::style::Style;
 use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
 use engine::host::{self, Ending, Job, Outcome, RunError};
+use engine::log_listen::Ears;
+use events::count::Counter;
 use events::file::Writer;
-use events::{Consumer, Plan};
+use events::{Consumer, Discard, Plan};
+use observe::Observe;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Arguments of `whydunit run`.
 #[derive(clap::Args)]
@@ -28,9 +33,8 @@ Exit codes: 0 the program ended by itself, whatever its own exit code; 1 it or a
 ended by a signal; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
 docs/run.md.")]
 pub struct Run {
-    /// Rules to check; only `none` exists today
-    #[arg(long, value_enum, default_value = "none", hide_possible_values = true)]
-    rules: Rules,
+    #[command(flatten)]
+    rules: RuleArguments,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -39,13 +43,12 @@ pub struct Run {
     output: Option<PathBuf>,
     #[command(flatten)]
     guest: Guest,
-    /// What to observe; the events are counted and thrown away unless they are saved
-    #[arg(long, value_enum, default_value = "nothing")]
-    observe: ObserveArgument,
+    #[command(flatten)]
+    observe: Observe,
     /// Save the events of the first process to a file
     #[arg(long, value_name = "FILE")]
     save_events: Option<PathBuf>,
-    /// Write how much was observed to a file, as JSON
+    /// Count instructions and bytes of events that are not saved, and write that to a file, as JSON
     #[arg(long, value_name = "FILE", hide = true)]
     stats: Option<PathBuf>,
 }
@@ -67,11 +70,6 @@ pub struct Guest {
     command: Vec<OsString>,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum Rules {
-    None,
-}
-
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum ExitCodeOf {
     Tool,
@@ -84,67 +82,130 @@ enum ChildrenArgument {
     Native,
 }
 
-#[derive(Clone, Copy, clap::ValueEnum)]
-enum ObserveArgument {
-    /// Nothing at all
-    Nothing,
-    /// Ticks, as recording counts them
-    Ticks,
-    /// Which blocks are executed
-    Blocks,
-    /// The address of every memory access
-    Memory,
-}
-
-impl From<ObserveArgument> for Plan {
-    fn from(argument: ObserveArgument) -> Self {
-        let nothing = Self::default();
-        match argument {
-            ObserveArgument::Nothing => nothing,
-            ObserveArgument::Ticks => Self { ticks: true, ..nothing },
-            ObserveArgument::Blocks => Self { blocks: true, ..nothing },
-            ObserveArgument::Memory => Self { blocks: true, memory: true, ..nothing },
-        }
-    }
-}
-
 impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let Rules::None = self.rules;
-        let mut file = self.save_events.as_deref().map(save_to).transpose()?;
-        let bytes = Arc::new(AtomicU64::new(0));
-        let outcome = self.guest.run(self.observe.into(), &mut |_| match file.take() {
+        let chosen = self.rules.choose()?;
+        if !chosen.rules.is_empty() {
+            return self.check(&chosen);
+        }
+        let plan = self.observe.plan()?;
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
+        let saving = self.save_events.as_deref().map(|path| Saving::to(path, &plan)).transpose()?;
+        let mut saved = saving.as_ref().map(Saving::consumer);
+        let stats = Arc::new(Mutex::new(Stats::default()));
+        let measured = self.stats.is_some();
+        let outcome = self.guest.run(plan, &mut |_| match saved.take() {
             Some(writer) => Box::new(writer),
-            None => Box::new(Measure(bytes.clone())),
+            None if measured => Box::new(Measure(Counter::default(), stats.clone())),
+            None => Box::new(Discard::default()),
         })?;
         if let Some(path) = &self.stats {
-            let text = format!("{{\"event_bytes\":{}}}\n", bytes.load(Ordering::Relaxed));
-            std::fs::write(path, text)
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            let stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
+            let text = serde_json::to_string(&*stats)? + "\n";
+            Output::of(Some(path), true)?.write(&text)?;
         }
-        self.guest.report(&outcome, self.output.as_deref(), self.json)?;
+        self.guest.report(&outcome, &mut output, self.json)?;
+        saving.map_or(Ok(()), Saving::finish)?;
         Ok(self.guest.exit(&outcome))
     }
 }
 
-fn save_to(path: &Path) -> anyhow::Result<Writer<BufWriter<File>>> {
-    let context = || format!("cannot write {}", path.display());
-    let file = File::create(path).with_context(context)?;
-    Writer::new(BufWriter::new(file)).with_context(context)
+/// The events of the first process, on their way to a file.
+struct Saving {
+    path: PathBuf,
+    writer: Arc<Mutex<Writer<BufWriter<File>>>>,
 }
 
-/// Looks at nothing but how much there is.
-struct Measure(Arc<AtomicU64>);
+impl Saving {
+    fn to(path: &Path, plan: &Plan) -> anyhow::Result<Self> {
+        if !plan.emits() {
+            anyhow::bail!(
+                "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
+            );
+        }
+        let writer = Writer::new(BufWriter::new(render::create(path)?))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        Ok(Self { path: path.to_owned(), writer: Arc::new(Mutex::new(writer)) })
+    }
+
+    fn consumer(&self) -> Save {
+        Save(self.writer.clone())
+    }
+
+    /// Says whether all of it was written.
+    fn finish(self) -> anyhow::Result<()> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.error.take() {
+            Some(error) => Err(error).with_context(|| {
+                format!("cannot write {}; the events there are not complete", self.path.display())
+            }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Passes events on to a file.
+struct Save(Arc<Mutex<Writer<BufWriter<File>>>>);
+
+impl Consumer for Save {
+    fn records(&mut self, bytes: &[u8]) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).end();
+    }
+}
+
+impl Run {
+    /// Runs the program under rules.
+    fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
+        let watch = Watch::new(chosen);
+        let mut job = self.guest.job();
+        job.resolve = Some(watch.resolver());
+        job.plan = watch.plan();
+        let mut make = |_| watch.consumer().unwrap_or_else(|| Box::new(Discard::default()));
+        let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
+        outcome.notes.iter().for_each(|note| render::note(note));
+        let found = watch.finish(chosen, &outcome.crashes);
+        let report = self.guest.run_report(&outcome).with_rules(found.findings.clone());
+        self.guest.write(&report, &mut output, self.json)?;
+        render::rules::epilogue(&found, chosen)?;
+        Ok(match (chosen.exit_code, found.findings.is_empty()) {
+            (_, true) => self.guest.exit(&outcome),
+            (Some(code), false) => Exit::Guest(code),
+            (None, false) => self.guest.exit_with_findings(&outcome),
+        })
+    }
+}
+
+/// How much was observed.
+#[derive(Default, serde::Serialize)]
+struct Stats {
+    instructions: u64,
+    event_bytes: u64,
+}
+
+/// Counts, and adds to what is there when the stream ends.
+struct Measure(Counter, Arc<Mutex<Stats>>);
 
 impl Consumer for Measure {
     fn records(&mut self, bytes: &[u8]) {
-        self.0.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.0.records(bytes);
+    }
+
+    fn end(&mut self) {
+        let mut stats = self.1.lock().unwrap_or_else(PoisonError::into_inner);
+        stats.instructions += self.0.total().instructions;
+        stats.event_bytes += self.0.bytes;
     }
 }
 
 impl Guest {
-    fn job(&self) -> Job {
+    /// What to run.
+    pub fn job(&self) -> Job {
         let (program, arguments) = self.command.split_first().expect("clap requires one");
         let mut job = Job::new(program.clone(), arguments.to_vec());
         job.children = match self.children {
@@ -155,6 +216,19 @@ impl Guest {
         job
     }
 
+    /// Where a recording goes if the user does not say.
+    pub fn default_file(&self) -> PathBuf {
+        let program = self.command.first().map(Path::new).unwrap_or("program".as_ref());
+        let mut name = program.file_name().unwrap_or("program".as_ref()).to_owned();
+        name.push(".whydunit");
+        PathBuf::from(name)
+    }
+
+    /// The program as it was named, and all of the command.
+    pub fn command(&self) -> &[OsString] {
+        &self.command
+    }
+
     /// Runs the program, and passes on what the engine wants to say.
     pub fn run(
         &self,
@@ -162,8 +236,9 @@ impl Guest {
         make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
     ) -> anyhow::Result<Outcome> {
         let mut job = self.job();
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
-        let outcome = host::run_with(&job, make).map_err(fault_or_input)?;
+        let outcome = host::run_with(&job, Ears::for_events(make)).map_err(fault_or_input)?;
         for note in &outcome.notes {
             render::note(note);
         }
@@ -171,12 +246,26 @@ impl Guest {
     }
 
     /// Tells how the run went.
-    pub fn report(&self, outcome: &Outcome, file: Option<&Path>, json: bool) -> anyhow::Result<()> {
+    pub fn report(&self, outcome: &Outcome, to: &mut Output, json: bool) -> anyhow::Result<()> {
+        self.write(&self.run_report(outcome), to, json)
+    }
+
+    fn run_report(&self, outcome: &Outcome) -> RunReport {
         let program = self.command.first().map(|name| name.to_string_lossy().into_owned());
-        let report = RunReport::of(program.unwrap_or_default(), outcome);
-        let style = if file.is_some() { Style::PLAIN } else { Style::of(&std::io::stderr()) };
-        let text = if json { report.json()? } else { report.text(style) };
-        Output::of(file, json).write(&text)
+        RunReport::of(program.unwrap_or_default(), outcome)
+    }
+
+    fn write(&self, report: &RunReport, to: &mut Output, json: bool) -> anyhow::Result<()> {
+        let text = if json { report.json()? } else { report.text(to.style()) };
+        to.write(&text)
+    }
+
+    /// What to end with if rules found something.
+    fn exit_with_findings(&self, outcome: &Outcome) -> Exit {
+        match self.exit_code {
+            ExitCodeOf::Guest => self.exit(outcome),
+            ExitCodeOf::Tool => Exit::Findings,
+        }
     }
 
     /// What to end with.

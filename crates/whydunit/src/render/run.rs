@@ -1,7 +1,9 @@
 //! How a run went: its end, and the crashes on the way there.
 
 use super::crash::{Crash, signal_name};
+use super::finding;
 use super::style::Style;
+use base::Finding;
 use engine::host::{Ending, Outcome};
 use serde::Serialize;
 
@@ -9,9 +11,17 @@ use serde::Serialize;
 #[derive(Serialize)]
 pub struct RunReport {
     ending: End,
-    findings: Vec<Crash>,
+    findings: Vec<Reported>,
     #[serde(skip)]
     program: String,
+}
+
+/// One thing that was found.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Reported {
+    Rule(Finding),
+    Crash(Box<Crash>),
 }
 
 #[derive(Serialize)]
@@ -28,13 +38,25 @@ impl RunReport {
             Ending::Exit(code) => End::ExitCode(code),
             Ending::Signal(signal) => End::Signal(signal_name(signal)),
         };
-        Self { ending, findings: outcome.crashes.iter().map(Crash::of).collect(), program }
+        let crash = |report| Reported::Crash(Box::new(Crash::of(report)));
+        Self { ending, findings: outcome.crashes.iter().map(crash).collect(), program }
+    }
+
+    /// The same with what rules found, which came before any crash.
+    #[must_use]
+    pub fn with_rules(mut self, findings: Vec<Finding>) -> Self {
+        self.findings.splice(..0, findings.into_iter().map(Reported::Rule));
+        self
     }
 
     /// As text; empty if there is nothing to say.
     pub fn text(&self, style: Style) -> String {
-        let crashes: Vec<String> = self.findings.iter().map(|crash| crash.text(style)).collect();
-        let mut text = crashes.join("\n");
+        let one = |reported: &Reported| match reported {
+            Reported::Rule(found) => finding::render(found, style),
+            Reported::Crash(crash) => crash.text(style),
+        };
+        let all: Vec<String> = self.findings.iter().map(one).collect();
+        let mut text = all.join("\n");
         if let (End::Signal(signal), true) = (&self.ending, text.is_empty()) {
             text = format!("whydunit: {} was ended by {signal}\n", self.program);
         }

@@ -101,7 +101,7 @@ impl Log {
                 }
                 self.calls.push((number, arguments, answer));
             }
-            Event::Thread(_) => {}
+            _ => {}
         }
     }
 

@@ -4,12 +4,14 @@
 //! - `engine_log` runs a program under the engine and reads its event stream;
 //! - `reference` steps it natively, with the processor and the kernel that the engine shows it;
 //! - `compare` puts the two side by side;
-//! - `forms` does so with random cases of every instruction form.
+//! - `forms` does so with random cases of every instruction form;
+//! - `screens` compares what a filter lets through.
 
 mod compare;
 mod engine_log;
 mod forms;
 mod reference;
+mod screens;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,9 @@ use crate::runner::cpu::cpu;
 use crate::runner::engine::{decode_one, drop_baton, engine};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{guest, report, signal};
+use crate::runner::{guest, record, replay, report, signal};
 use iced_x86::Mnemonic;
+use recording::log::Ending;
 
 /// Brings a signal to the guest.
 pub fn deliver(thread: &mut Thread, info: SignalInfo) {
@@ -24,6 +25,7 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
     let action = *engine().actions_of(thread).get(signal);
     if !action.is_handler() {
         if action.handler == signal::DEFAULT && is_deadly(signal) {
+            record::stopped(engine());
             die_of(thread, &info);
         }
         if action.handler == signal::DEFAULT {
@@ -33,7 +35,14 @@ pub fn deliver(thread: &mut Thread, info: SignalInfo) {
         signal::apply(thread.mask);
         return;
     }
+    record::signal(engine(), &info);
     enter_handler(thread, &action, &info);
+}
+
+/// Runs the guest's handler for a signal.
+pub fn handle(thread: &mut Thread, info: &SignalInfo) {
+    let action = *engine().actions_of(thread).get(info.number());
+    enter_handler(thread, &action, info);
 }
 
 /// Whether a signal ends a process that does nothing about it.
@@ -121,10 +130,15 @@ pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
     if is_fault(signal) || signal == libc::SIGABRT {
         report::crash(info, &cpu().registers, thread, engine());
     }
+    if engine().replayer.is_some() {
+        replay::died(signal);
+    }
     if thread.foreign {
+        record::leaves_by_signal(engine());
         drop_baton(thread);
     } else {
         engine().finish_events();
+        record::ended(engine(), Ending::Signal(signal));
     }
     let action = Action::default();
     let mask = Mask(1 << (signal - 1));

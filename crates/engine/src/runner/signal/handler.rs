@@ -13,8 +13,8 @@ use crate::runner::layout;
 use crate::runner::stack;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::translate::facts::number;
-use crate::runner::translate::lower::EXIT_FAULT;
-use iced_x86::{Decoder, DecoderOptions};
+use crate::runner::translate::lower::{EXIT_FAULT, EXIT_SUSPECT};
+use iced_x86::{Code, Decoder, DecoderOptions, Register};
 use std::arch::global_asm;
 use std::sync::atomic::Ordering;
 
@@ -44,6 +44,7 @@ const FLAGS: usize = 17;
 const RAX: usize = 13;
 const R12: usize = 4;
 const TRAP_FLAG: u64 = 0x100;
+const PROTECTION: u64 = 13;
 const ALIGNMENT_CHECK: u64 = 17;
 
 unsafe extern "C" {
@@ -88,7 +89,7 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
     let raised_here = is_fault(signal) && info.code() > 0;
     if raised_here {
         fault(info, context, thread);
-    } else if signal == KICK && take_kick(thread) {
+    } else if signal == KICK && (take_kick(thread) || engine::is_ordered()) {
         thread.preempt = true;
         if thread.inbox.signals() == Mask::default() {
             redo_interrupted_call(context);
@@ -226,9 +227,25 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     if info.trap.0 == ALIGNMENT_CHECK && store_unaligned(context) {
         return;
     }
+    let mut info = info;
+    if layout::BEYOND_TABLE.contains(&info.address()) {
+        match branch_target(context) {
+            Some(Target::Impossible) => {
+                info = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (PROTECTION, 0));
+            }
+            Some(Target::Kernel) => return,
+            None => {}
+        }
+    }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
     let mut registers = guest_registers(context, &located);
-    let mut info = info;
+    if is_test(pc, located.fragment) {
+        // An address without a shadow: the guest's own access will tell.
+        registers.flags &= !TRAP_FLAG;
+        thread.left_in = Some(located.left());
+        land(context, thread, registers, EXIT_SUSPECT);
+        return;
+    }
     registers.flags &= !TRAP_FLAG;
     if info.address() == pc {
         info.set_address(registers.pc);
@@ -238,10 +255,51 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     land(context, thread, registers, EXIT_FAULT);
 }
 
+/// Where an indirect branch was about to go that no table has an entry for.
+enum Target {
+    /// To an address that there cannot be: the branch itself faults.
+    Impossible,
+    /// To the kernel: it faults there. The load from the table has been given an answer.
+    Kernel,
+}
+
+/// Whether it was an indirect branch that looked behind the table, and why.
+fn branch_target(context: &mut Context) -> Option<Target> {
+    let pc = context.registers[RIP];
+    // SAFETY: translated code at least as long as the instruction that faulted.
+    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
+    let load = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
+    if load.code() != Code::Mov_r32_rm32 || load.memory_base() != Register::None {
+        return None;
+    }
+    let answer = match load.memory_displacement64() {
+        layout::INDIRECT_TABLE => engine::cache().shared().table_miss,
+        layout::PAD_TABLE => engine::cache().shared().return_miss,
+        _ => return None,
+    };
+    let [index, to] = [load.memory_index(), load.op0_register()].map(number);
+    let index = context.registers[ORDER[index? as usize]];
+    if index / layout::INDIRECT_ENTRIES as u64 != layout::KERNEL_HALF {
+        return Some(Target::Impossible);
+    }
+    context.registers[ORDER[to? as usize]] = answer;
+    context.registers[RIP] = load.next_ip();
+    Some(Target::Kernel)
+}
+
 /// The register that points to the record under construction, in the translation at `pc`.
 fn record_register(pc: u64) -> Option<u8> {
     let fragment = engine::cache().locate(pc)?.fragment;
     Some(engine::cache().fragment(fragment).observed()?.record_register)
+}
+
+/// Whether the instruction at `pc` tests an access of the guest's, and is not that access itself.
+fn is_test(pc: u64, fragment: u32) -> bool {
+    let Some(base) = engine::cache().fragment(fragment).shadow_register() else { return false };
+    // SAFETY: translated code at least as long as the instruction that faulted.
+    let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
+    let test = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
+    number(test.memory_index()) == Some(base)
 }
 
 /// A guest that has alignment checked must not notice that records are not aligned: if it was a

@@ -29,6 +29,8 @@ fn is_ours(descriptor: u64) -> bool {
 const OWN: i32 = 8;
 /// Number of a process's own way to notice the host's end.
 pub const LIFELINE: i32 = layout::DESCRIPTORS + OWN - 2;
+/// Number of the shadow's table, where the host finds it.
+pub const SHADOW: i32 = layout::DESCRIPTORS + OWN - 3;
 const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
 
 /// Holds all of the engine's numbers, so that the guest is never given one of them; the last can
@@ -54,7 +56,7 @@ fn hold_all(lifeline: i32) {
 pub fn hide_from_exec(hidden: bool) {
     let config = &crate::runner::engine::engine().config;
     let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
-    for descriptor in [config.channel, config.lifeline, config.executable] {
+    for descriptor in [config.channel, config.lifeline, config.executable, config.rings] {
         // SAFETY: descriptors of ours.
         unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
     }
@@ -132,7 +134,7 @@ fn without_ours(mut entries: &[u8]) -> Vec<u8> {
 
 /// Whether a directory lists the open descriptors of a guest.
 fn lists_descriptors(directory: u64) -> bool {
-    let Ok(path) = std::fs::read_link(format!("/proc/self/fd/{}", directory as i32)) else {
+    let Ok(path) = std::fs::read_link(format!("/proc/thread-self/fd/{}", directory as i32)) else {
         return false;
     };
     let (Ok(inside), Some(name)) = (path.strip_prefix("/proc"), path.file_name()) else {
@@ -208,7 +210,7 @@ fn contents(bytes: &[u8], flags: u64) -> Outcome {
 
 /// The kernel's own list, without what is the engine's.
 fn maps(engine: &Engine) -> Vec<u8> {
-    let real = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let real = std::fs::read("/proc/thread-self/maps").unwrap_or_default();
     let heap = engine.memory.heap.start;
     let mut out = Vec::with_capacity(real.len());
     for line in real.split_inclusive(|byte| *byte == b'\n') {

@@ -4,6 +4,8 @@
 use super::{Outcome, after, dispatch};
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
+use crate::runner::record;
+use crate::runner::replay;
 use crate::runner::thread::Thread;
 
 /// A system call of the guest's.
@@ -12,20 +14,33 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     let number = registers.general[0];
     let arguments = [7, 6, 2, 10, 8, 9].map(|register| registers.general[register]);
     registers.pc = next;
-    registers.general[1] = next;
-    registers.general[11] = registers.flags;
-    if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
-        engine().record_syscall(number, arguments, 0);
+    if engine().replayer.is_some() {
+        let check = record::digest::call(registers, number, arguments, &engine().memory);
+        enter(next);
+        return replay::system_call(thread, number, arguments, check);
     }
-    let outcome = dispatch(engine(), thread, number, arguments);
+    let noted = record::before_call(engine(), number, arguments);
+    enter(next);
+    engine().unguard_buffers(number, arguments);
+    let outcome = if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
+        engine().record_syscall(number, arguments, 0);
+        record::leaves(engine(), noted, number);
+        dispatch(engine(), thread, number, arguments);
+        return;
+    } else {
+        dispatch(engine(), thread, number, arguments)
+    };
+    let asked = (number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
         Outcome::Resumed => {
             let answer = cpu().registers.general[0] as i64;
             engine().record_syscall(number, arguments, answer);
+            record::leaves(engine(), noted, number);
             return;
         }
         Outcome::Kernel { number, arguments, blocks } => {
+            thread.in_call = Some(asked);
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
@@ -33,9 +48,25 @@ pub fn system_call(thread: &mut Thread, next: u64) {
             answer
         }
     };
+    thread.in_call = None;
+    if let Some(noted) = noted {
+        record::called(engine(), noted, number, arguments, answer);
+    }
+    answered(thread, number, arguments, answer);
+}
+
+/// What the instruction itself changes.
+fn enter(next: u64) {
+    let registers = &mut cpu().registers;
+    registers.general[1] = next;
+    registers.general[11] = registers.flags;
+}
+
+/// The thread goes on with an answer.
+pub fn answered(thread: &mut Thread, number: u64, arguments: [u64; 6], answer: i64) {
     if answer == cpu::NOT_STARTED {
         // A signal came first: the call is made again when its handler has returned.
-        cpu().registers.pc = next - 2;
+        cpu().registers.pc -= 2;
         return;
     }
     if answer != -i64::from(libc::EINTR) {

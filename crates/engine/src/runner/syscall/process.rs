@@ -7,10 +7,12 @@ use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::events::Ring;
+use crate::runner::screen::Shadow;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{arena, baton, guest, signal, start};
+use crate::runner::{arena, baton, guest, record, signal, start};
+use recording::log::Ending;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -33,6 +35,21 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
             if written { Outcome::Answer(0) } else { Outcome::error(libc::EFAULT) }
         }
         _ => Outcome::Kernel { number: libc::SYS_arch_prctl as u64, arguments: a, blocks: false },
+    }
+}
+
+/// `membarrier`: without restartable sequences there are no barriers for them.
+pub fn membarrier(a: [u64; 6], pass: Outcome) -> Outcome {
+    const QUERY: i64 = 0;
+    const RESTARTABLE: i64 = 1 << 7 | 1 << 8;
+    match a[0] as i32 as i64 {
+        QUERY if a[1] == 0 => {
+            // SAFETY: asks only.
+            let offered = unsafe { syscall!(libc::SYS_membarrier, QUERY, 0, 0) };
+            Outcome::Answer(if offered < 0 { offered } else { offered & !RESTARTABLE })
+        }
+        command if command & RESTARTABLE != 0 => Outcome::error(libc::EINVAL),
+        _ => pass,
     }
 }
 
@@ -75,9 +92,15 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
         return Outcome::error(libc::EINVAL);
     }
     let Some(block) = free_block(engine) else { return Outcome::error(libc::EAGAIN) };
-    let thread = Box::into_raw(child_of(parent, block, flags, stack, tls));
+    let mut child = child_of(parent, block, flags, stack, tls);
+    let mut kept = flags & !(libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64;
+    if record::is_on() {
+        // The kernel must not write to the guest's memory at a time of its own choice.
+        kept &= !(libc::CLONE_CHILD_SETTID | libc::CLONE_CHILD_CLEARTID) as u64;
+        child.set_clear_tid(flags, child_tid);
+    }
+    let thread = Box::into_raw(child);
     block.set_owner(thread);
-    let kept = flags & !(libc::CLONE_SETTLS | libc::CLONE_PARENT_SETTID) as u64;
     // No signal may come to the new thread before it has a stack for the handler.
     signal::apply(signal::Mask(u64::MAX));
     // SAFETY: the block is free, `run` takes a thread; the kernel writes the child's number where
@@ -91,15 +114,27 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     }
     engine.threads.push(thread);
     engine.live += 1;
-    if flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
-        use crate::runner::signal::frame::GuestMemory;
-        guest::Checked.write(parent_tid, &(tid as i32).to_le_bytes());
+    if record::is_on() {
+        // SAFETY: it waits for the baton.
+        unsafe { (*thread).tid = tid as i32 };
     }
+    tell_numbers(flags, tid as i32, parent_tid, child_tid);
     Outcome::Answer(tid)
 }
 
+/// Tells parent and child the child's number, where they asked for it.
+pub fn tell_numbers(flags: u64, tid: i32, parent_tid: u64, child_tid: u64) {
+    use crate::runner::signal::frame::GuestMemory;
+    if flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
+        guest::Checked.write(parent_tid, &tid.to_le_bytes());
+    }
+    if flags & libc::CLONE_CHILD_SETTID as u64 != 0 {
+        guest::Checked.write(child_tid, &tid.to_le_bytes());
+    }
+}
+
 /// A copy of a thread that goes on with another stack and thread pointer.
-fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64) -> Box<Thread> {
+pub fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64) -> Box<Thread> {
     let mut registers = cpu().registers;
     registers.general[0] = 0;
     if stack != 0 {
@@ -140,8 +175,15 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
 /// `exit`: one thread ends.
 pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
     engine.live -= 1;
+    if std::ptr::eq(engine.first, thread) {
+        engine.first = std::ptr::null_mut();
+    }
+    // Only of those that the kernel was not told of.
+    thread.release();
+    wake(thread.clear_tid);
     if engine.live == 0 {
         engine.finish_events();
+        record::ended(engine, Ending::Exit(a[0] as i32));
     }
     // A negative number marks the block as free once the kernel thread is gone.
     let tid = thread.tid;
@@ -152,6 +194,30 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
         // SAFETY: ends this kernel thread; it holds nothing.
         unsafe { syscall!(libc::SYS_exit, a[0]) };
     }
+}
+
+/// Wakes whoever waits for a word of the guest's.
+fn wake(address: u64) {
+    if address != 0 {
+        // SAFETY: touches no memory.
+        unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
+    }
+}
+
+/// `set_tid_address`, when the kernel is not to know.
+pub fn set_tid_address(thread: &mut Thread, a: [u64; 6]) -> Outcome {
+    thread.clear_tid = a[0];
+    Outcome::Answer(i64::from(thread.tid))
+}
+
+/// `set_robust_list`, when the kernel is not to know.
+pub fn set_robust_list(thread: &mut Thread, a: [u64; 6]) -> Outcome {
+    const HEAD: u64 = 24;
+    if a[1] != HEAD {
+        return Outcome::error(libc::EINVAL);
+    }
+    thread.robust_list = a[0];
+    Outcome::Answer(0)
 }
 
 /// A child process.
@@ -219,6 +285,7 @@ pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
         engine::drop_baton(thread);
     } else {
         engine::engine().finish_events();
+        record::ended(engine::engine(), Ending::Exit(a[0] as i32));
     }
     sys::exit_group(a[0] as i32)
 }
@@ -236,18 +303,27 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     }
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
+    engine.first = thread;
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        restart_events(thread.tid);
+        if engine.shadow.is_some() {
+            engine.shadow = Shadow::new(true).ok();
+        }
+        restart_events(thread.tid, Some(sys::getppid()));
     }
+    record::forked(engine, thread.tid);
     start::follow_host(engine.config.lifeline);
 }
 
 /// A new ring, and a consumer that knows no shapes yet.
-fn restart_events(thread: i32) {
+fn restart_events(thread: i32, parent: Option<i32>) {
     let engine = engine::engine();
-    engine.ring = Ring::new().ok();
+    let lost = |error| {
+        engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
+        Ring::unread()
+    };
+    engine.ring = Ring::new(engine.config.rings, parent).or_else(lost).ok();
     engine.cache.flush();
     engine.record_thread(thread);
 }
@@ -297,7 +373,10 @@ pub fn execve(
         }
         Err(why) => return Outcome::error(error_number(&why)),
     }
-    let config = Config { program: path, ..engine.config.clone() };
+    let mut config = Config { program: path, ..engine.config.clone() };
+    if let Some(recording) = &mut config.recording {
+        recording.executed = true;
+    }
     let Some(descriptor) = write_config(&config) else { return Outcome::error(libc::ENOMEM) };
     environment.push(format!("{VARIABLE}={descriptor}").into_bytes());
     let arguments = if arguments.is_empty() { vec![Vec::new()] } else { arguments };
@@ -329,7 +408,7 @@ fn full_path(engine: &Engine, directory: i32, path: Vec<u8>, flags: i32) -> Resu
 
 /// A path that still leads to an open file after `execve`, which may close the descriptor.
 fn path_of_descriptor(descriptor: i32) -> Vec<u8> {
-    let own = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+    let own = PathBuf::from(format!("/proc/thread-self/fd/{descriptor}"));
     let same = |path: &PathBuf| {
         use std::os::unix::fs::MetadataExt;
         let (Ok(one), Ok(other)) = (own.metadata(), path.metadata()) else { return false };
@@ -385,7 +464,7 @@ fn write_config(config: &Config) -> Option<i32> {
 /// Whether another guest traces this process: it would see the runner, and put its breakpoints
 /// where no code runs.
 fn is_traced_by_guest() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
         None | Some("0") => false,
@@ -434,6 +513,9 @@ fn execute(
     // Others may run on until the kernel ends them, as natively. Above all nobody must ask us for
     // the baton by a signal that the next program would die of.
     let shared = thread.foreign || !engine::engine().threads.is_empty();
+    record::executes(engine::engine(), thread);
+    // While recording nobody asks for it like that, and nobody may run when the log has ended.
+    let shared = shared && (thread.foreign || !record::is_on());
     if shared {
         engine::drop_baton(thread);
     }
@@ -456,8 +538,9 @@ fn execute(
         // SAFETY: our own thread.
         unsafe { engine::take_baton(thread) };
     }
+    record::not_executed(engine::engine(), thread);
     if observed {
-        restart_events(thread.tid);
+        restart_events(thread.tid, None);
     }
     signal::apply(thread.mask);
     Outcome::Answer(answer)

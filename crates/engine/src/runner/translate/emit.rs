@@ -222,13 +222,39 @@ impl Emit {
         self.memory(to, base, displacement);
     }
 
-    /// `jmp [table + index * 8]` with a table below 2 GiB.
-    pub fn jump_through_table(&mut self, table: u64, index: u8) {
-        if index >= R8 {
-            self.bytes.push(0x42);
+    /// `shrx register, register, count`: leaves flags alone.
+    pub fn shift_right(&mut self, register: u8, count: u8) {
+        // VEX with R and B inverted, map 0F38, W and the count in vvvv, pp = F2.
+        let extension = (!register >> 3 & 1) << 7 | 1 << 6 | (!register >> 3 & 1) << 5;
+        let low = register & 7;
+        self.raw(&[0xc4, extension | 2, 0x80 | (!count & 15) << 3 | 3, 0xf7]);
+        self.bytes.push(0xc0 | low << 3 | low);
+    }
+
+    /// Loads 1, 2, 4 or 8 bytes at `[base + index]`, extended with zeros; `index` is not rsp.
+    pub fn load_sum(&mut self, to: u8, base: u8, index: u8, bytes: u8) {
+        debug_assert_ne!(index, RSP);
+        let rex = Self::rex(bytes == 8, to, base) | (index >> 3) << 1;
+        self.bytes.push(rex);
+        match bytes {
+            1 => self.raw(&[0x0f, 0xb6]),
+            2 => self.raw(&[0x0f, 0xb7]),
+            _ => self.bytes.push(0x8b),
         }
-        self.raw(&[0xff, 0x24, 0xc5 | (index & 7) << 3]);
-        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+        // Mode 1 with a zero byte: mode 0 has no form with rbp or r13 as the base.
+        self.raw(&[0x44 | (to & 7) << 3, (index & 7) << 3 | base & 7, 0]);
+    }
+
+    /// `rdfsbase register` or `rdgsbase register`.
+    pub fn segment_base(&mut self, register: u8, gs: bool) {
+        let rex = Self::rex(true, 0, register);
+        self.raw(&[0xf3, rex, 0x0f, 0xae, 0xc0 | u8::from(gs) << 3 | register & 7]);
+    }
+
+    /// `jmp register`.
+    pub fn jump_register(&mut self, register: u8) {
+        debug_assert!(register < R8);
+        self.raw(&[0xff, 0xe0 | register]);
     }
 
     /// `mov register, [index * 8 + table]`, both registers below r8 and a table below 2 GiB.
@@ -238,16 +264,10 @@ impl Emit {
         self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
     }
 
-    /// `movzx to, word from`, both registers below r8.
-    pub fn low_word(&mut self, to: u8, from: u8) {
-        debug_assert!(to < 8 && from < 8);
-        self.raw(&[0x0f, 0xb7, 0xc0 | to << 3 | from]);
-    }
-
-    /// `mov index, dword [index * 4 + table]` with a register below r8 and a table below 2 GiB.
+    /// `mov index, dword [index * 8 + table]` with a register below r8 and a table below 2 GiB.
     pub fn load_entry(&mut self, index: u8, table: u64) {
         debug_assert!(index < 8 && index != RSP);
-        self.raw(&[0x8b, 0x04 | index << 3, 0x85 | index << 3]);
+        self.raw(&[0x8b, 0x04 | index << 3, 0xc5 | index << 3]);
         self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
     }
 
@@ -413,17 +433,23 @@ mod tests {
             (disassemble(|e| e.select_bits(2, 1, CELL)), "pext rdx, rcx, [73000010h]"),
             (disassemble(|e| e.select_bits(1, 9, CELL)), "pext rcx, r9, [73000010h]"),
             (disassemble(|e| e.load_byte(1, 9, 0x1000)), "movzx ecx, byte ptr [r9+1000h]"),
-            (disassemble(|e| e.jump_through_table(CELL, 1)), "jmp qword ptr [rcx*8+73000010h]"),
-            (disassemble(|e| e.jump_through_table(CELL, 9)), "jmp qword ptr [r9*8+73000010h]"),
+            (disassemble(|e| e.jump_register(2)), "jmp rdx"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
+            (disassemble(|e| e.shift_right(1, 9)), "shrx rcx, rcx, r9"),
+            (disassemble(|e| e.shift_right(12, 3)), "shrx r12, r12, rbx"),
+            (disassemble(|e| e.load_sum(1, 1, 9, 1)), "movzx ecx, byte ptr [rcx+r9]"),
+            (disassemble(|e| e.load_sum(1, 1, 13, 2)), "movzx ecx, word ptr [rcx+r13]"),
+            (disassemble(|e| e.load_sum(1, 1, 5, 4)), "mov ecx, [rcx+rbp]"),
+            (disassemble(|e| e.load_sum(9, 13, 0, 8)), "mov r9, [r13+rax]"),
+            (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
+            (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),
             (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),
             (disassemble(|e| e.compare_cell(CELL, 1)), "cmp [73000010h], rcx"),
             (disassemble(|e| e.compare_cell_imm32(CELL, 9)), "cmp qword ptr [73000010h], 9"),
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
             (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
             (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
-            (disassemble(|e| e.low_word(1, 2)), "movzx ecx, dx"),
-            (disassemble(|e| e.load_entry(1, CELL)), "mov ecx, [rcx*4+73000010h]"),
+            (disassemble(|e| e.load_entry(1, CELL)), "mov ecx, [rcx*8+73000010h]"),
             (disassemble(|e| e.store_wide_imm32(4, 0, 9)), "mov qword ptr [rsp], 9"),
             (
                 disassemble(|e| {

@@ -179,7 +179,6 @@ impl Observer {
 
     /// Registers after an instruction, in terms of fields.
     fn follow(&mut self, guest: &Guest) {
-        let instruction = &guest.instruction;
         let old = self.known;
         let written = guest.facts.writes;
         self.sums.retain(|(form, _)| match form {
@@ -193,20 +192,25 @@ impl Observer {
                 self.known[register as usize] = None;
             }
         }
-        let shifted = |register: u8, by: i64| {
-            old[register as usize].map(|(field, offset)| (field, offset + by))
-        };
-        if written.has(RSP) && instruction.is_stack_instruction() {
-            let moved = instruction.stack_pointer_increment();
-            let pops_into_it = instruction.mnemonic() == Mnemonic::Pop
-                && super::facts::number(instruction.op0_register()) == Some(RSP);
-            if moved != 0 && !pops_into_it {
-                self.known[RSP as usize] = shifted(RSP, i64::from(moved));
-            }
+        if let Some((to, from, by)) = derived(guest) {
+            self.known[to as usize] =
+                old[from as usize].map(|(field, offset)| (field, offset + by));
         }
-        let Some((to, from, by)) = constant_change(guest) else { return };
-        self.known[to as usize] = shifted(from, by);
     }
+}
+
+/// `to = from + constant`, if that is what an instruction does to a whole register.
+pub fn derived(guest: &Guest) -> Option<(u8, u8, i64)> {
+    let instruction = &guest.instruction;
+    if guest.facts.writes.has(RSP) && instruction.is_stack_instruction() {
+        let moved = instruction.stack_pointer_increment();
+        let pops_into_it = instruction.mnemonic() == Mnemonic::Pop
+            && super::facts::number(instruction.op0_register()) == Some(RSP);
+        if moved != 0 && !pops_into_it {
+            return Some((RSP, RSP, i64::from(moved)));
+        }
+    }
+    constant_change(guest)
 }
 
 /// `to = from + constant`, for instructions that do just that to whole registers.

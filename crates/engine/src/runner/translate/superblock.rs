@@ -9,6 +9,8 @@ use super::accesses::{self, Accesses};
 use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
 use super::observe::NEVER_RESERVED;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// Most instructions of one superblock.
 const MAX_INSTRUCTIONS: usize = 64;
@@ -127,13 +129,13 @@ struct Builder<'a, S> {
     /// Calls that it is inside of.
     open: Vec<Open>,
     limit: usize,
-    limits: Limits,
+    limits: Limits<'a>,
     used: Set,
 }
 
 /// What a superblock must keep to.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct Limits<'a> {
     /// Most instructions.
     pub instructions: usize,
     /// Whether one instruction is wanted, for one execution.
@@ -146,9 +148,42 @@ pub struct Limits {
     pub reserved: usize,
     /// Whether memory accesses are wanted.
     pub accesses: bool,
+    /// Instructions that must not be part of it, unless one is the first.
+    pub once: &'a [u64],
+    /// Whether repeated string instructions stand by themselves, for the dispatcher to look after.
+    pub repeats_alone: bool,
+    /// Places where the dispatcher must be: a superblock may start there, but not go past.
+    pub stops: &'a BTreeSet<u64>,
+    /// Code that is observed, if not all is: a superblock is either inside or outside.
+    pub code: &'a [Range<u64>],
 }
 
-impl Limits {
+impl<'a> Limits<'a> {
+    /// So many instructions, and nothing observed.
+    pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
+        let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
+        let (alone, prefixed, flags, once) = (false, false, false, &[]);
+        Self {
+            instructions,
+            alone,
+            prefixed,
+            flags,
+            reserved,
+            accesses,
+            once,
+            repeats_alone,
+            stops,
+            code,
+        }
+    }
+
+    /// Whether code at `pc` is observed.
+    fn inside(&self, pc: u64) -> bool {
+        self.code.is_empty() || self.code.iter().any(|range| range.contains(&pc))
+    }
+}
+
+impl Limits<'_> {
     /// Whether registers and flags of an instruction are of interest, not only where it leads.
     fn needs_facts(&self, instruction: &Instruction) -> bool {
         self.flags || self.reserved > 0 || instruction.is_ip_rel_memory_operand()
@@ -159,7 +194,7 @@ impl Limits {
 pub fn decode<S: CodeSource>(
     source: &S,
     pc: u64,
-    limits: Limits,
+    limits: Limits<'_>,
 ) -> Result<Superblock, NotExecutable> {
     let mut builder = Builder {
         source,
@@ -171,11 +206,11 @@ pub fn decode<S: CodeSource>(
         limits,
         used: NEVER_RESERVED.iter().fold(Set::default(), |set, register| set.with(*register)),
     };
-    let mut next = builder.build(pc)?;
+    let mut next = builder.build(pc, pc)?;
     while let Some(back) = builder.close() {
         next = back;
         if builder.guests.last().is_some_and(|guest| guest.role == Role::Call) {
-            next = builder.build(back)?;
+            next = builder.build(pc, back)?;
         }
     }
     let Limits { alone, prefixed, .. } = limits;
@@ -187,10 +222,14 @@ pub fn decode<S: CodeSource>(
 }
 
 impl<S: CodeSource> Builder<'_, S> {
-    /// Decodes until the superblock is complete; the address after its last instruction.
-    fn build(&mut self, start: u64) -> Result<u64, NotExecutable> {
-        let mut pc = start;
+    /// Decodes on `from` there until the superblock that starts at `start` is complete; the address
+    /// after its last instruction.
+    fn build(&mut self, start: u64, from: u64) -> Result<u64, NotExecutable> {
+        let mut pc = from;
         while self.guests.len() < self.limit && !self.too_long_a_call() {
+            if !self.guests.is_empty() && self.must_end_at(start, pc) {
+                return Ok(pc);
+            }
             let Some((instruction, bytes)) = self.fetch(pc) else {
                 if self.guests.is_empty() {
                     return Err(NotExecutable(pc + self.source.code_at(pc).len() as u64));
@@ -208,12 +247,12 @@ impl<S: CodeSource> Builder<'_, S> {
                 Accesses::List(Vec::new())
             };
             if !self.guests.is_empty()
-                && (accesses == Accesses::Explicit || !self.leaves_registers(&facts))
+                && (self.stands_alone(&accesses) || !self.leaves_registers(&facts))
             {
                 return Ok(pc);
             }
             self.used = Set(self.used.0 | facts.uses.0);
-            let (role, next) = if accesses == Accesses::Explicit && facts.flow == Flow::Next {
+            let (role, next) = if self.stands_alone(&accesses) && facts.flow == Flow::Next {
                 // By itself: the engine works out its accesses each time.
                 self.limit = 0;
                 (Role::Plain, instruction.next_ip())
@@ -253,6 +292,22 @@ impl<S: CodeSource> Builder<'_, S> {
     fn unfollowed(&self, back: u64) -> Role {
         let goes_on = self.limits.reserved == 0 && self.open.is_empty() && self.can_follow(back);
         if goes_on { Role::Call } else { Role::Last }
+    }
+
+    /// Whether the superblock that starts at `start` must not go on to `pc`.
+    fn must_end_at(&self, start: u64, pc: u64) -> bool {
+        self.limits.once.contains(&pc)
+            || self.limits.stops.contains(&pc)
+            || self.limits.inside(pc) != self.limits.inside(start)
+    }
+
+    /// Whether the dispatcher must look after an instruction with these accesses each time.
+    fn stands_alone(&self, accesses: &Accesses) -> bool {
+        match accesses {
+            Accesses::List(_) => false,
+            Accesses::Repeat { .. } => self.limits.repeats_alone,
+            Accesses::Explicit => true,
+        }
     }
 
     /// Whether enough registers stay unused if this instruction is added.

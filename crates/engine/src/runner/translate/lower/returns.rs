@@ -18,7 +18,9 @@
 //! Each call must have its return, or the processor's stack is off by one for all callers: a call
 //! is translated in line, without either, only if nothing in it can leave the superblock.
 
-use super::{Lower, Pending, SLOT_RCX, SLOT_RDX, Target};
+use super::exits::Pending;
+use super::indirect::Target;
+use super::{Lower, SLOT_RCX, SLOT_RDX};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
@@ -26,10 +28,10 @@ use crate::runner::translate::facts::Flow;
 use crate::runner::translate::map::Spills;
 use std::mem::offset_of;
 
-/// Where the table of returns has the entry of a return address: by its lower 16 bits, as the last
-/// call through an entry is nearly always the first to return.
-fn return_entry(pc: u64) -> u64 {
-    layout::RETURN_TABLE + (pc & 0xffff) * 4
+/// Where the table has the pad of a return address. The last call through an entry is nearly always
+/// the first to return, so that it does not matter how many share it.
+fn pad_entry(pc: u64) -> u64 {
+    layout::PAD_TABLE + (pc & (layout::INDIRECT_ENTRIES as u64 - 1)) * 8
 }
 
 impl Lower<'_> {
@@ -39,6 +41,7 @@ impl Lower<'_> {
             self.spill(RCX, SLOT_RCX);
             self.spill(RDX, SLOT_RDX);
             self.load_target();
+            self.look_up();
         }
         let over = self.emit.call_hole();
         let pad = self.emit.here();
@@ -60,7 +63,7 @@ impl Lower<'_> {
                 self.spills = self.spills.with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                 self.note(false);
                 self.set_return_address(pad);
-                self.lookup(0);
+                self.go(0);
             }
         }
     }
@@ -103,7 +106,7 @@ impl Lower<'_> {
             self.push_constant(back);
         }
         self.pads.push(back);
-        self.emit.store_cell_imm32(return_entry(back), pad as u32);
+        self.emit.store_cell_imm32(pad_entry(back), pad as u32);
     }
 
     /// A return that leaves the superblock.
@@ -115,8 +118,8 @@ impl Lower<'_> {
         self.spill(RCX, SLOT_RCX);
         self.spill(RDX, SLOT_RDX);
         self.emit.load(RDX, RSP, 0);
-        self.emit.low_word(RCX, RDX);
-        self.emit.load_entry(RCX, layout::RETURN_TABLE);
+        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
+        self.emit.load_entry(RCX, layout::PAD_TABLE);
         self.emit.store(RSP, 0, RCX);
         self.note(false);
         self.foot_of_indirect(self.fields());

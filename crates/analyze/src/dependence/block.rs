@@ -1,0 +1,262 @@
+//! Static facts of superblocks, worked out once for each shape of the stream.
+
+use crate::semantics::{Form, Meaning, Parts};
+use events::shape::{Access, Shape, Source};
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// An instruction of the program, wherever superblocks contain it.
+#[derive(Clone, Debug)]
+pub struct Static {
+    /// Its address.
+    pub pc: u64,
+    /// Its length.
+    pub length: u8,
+    /// What it does.
+    pub meaning: Arc<Meaning>,
+}
+
+impl Static {
+    /// The address of the next instruction.
+    #[must_use]
+    pub fn next(&self) -> u64 {
+        self.pc + u64::from(self.length)
+    }
+}
+
+/// Something in a superblock that moves between frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossing {
+    /// Which instruction.
+    pub index: u16,
+    /// Whether it calls; else it returns.
+    pub call: bool,
+    /// The access that writes or reads the return address.
+    pub access: u16,
+}
+
+/// A superblock.
+#[derive(Debug)]
+pub struct Block {
+    /// Its instructions, as numbers of [`Static`]s.
+    pub instructions: Vec<u32>,
+    /// Their accesses, in order.
+    pub accesses: Vec<Access>,
+    /// Where the accesses of each instruction begin; one more entry than instructions.
+    pub first_access: Vec<u16>,
+    /// Accesses that write, by number, in order.
+    pub stores: Vec<u16>,
+    /// Calls and returns.
+    pub crossings: Vec<Crossing>,
+    /// Conditional branches and indirect jumps, by index.
+    pub branches: Vec<u16>,
+    /// Whether some accesses stand in records of their own, or repeat.
+    pub irregular: bool,
+}
+
+/// A way in which a superblock can be left, whole or in the middle.
+#[derive(Clone, Debug)]
+pub struct Exit {
+    /// The superblock.
+    pub block: u32,
+    /// Instructions that executed.
+    pub executed: u16,
+    /// Whether the next one got some way (a repeated string instruction).
+    pub interrupted: bool,
+    /// Whether the last one is a conditional branch that was taken.
+    pub taken: bool,
+    /// Bytes of its fields.
+    pub payload: u16,
+    /// Register parts that its instructions define.
+    pub defines: Parts,
+    /// How many of the block's stores were made.
+    pub stores: u16,
+    /// How many of its crossings.
+    pub crossings: u16,
+    /// How many of its branches.
+    pub branches: u16,
+    /// Where execution goes on, if that is known; 0 if not.
+    pub next: u64,
+    /// Whether it ends with an indirect jump.
+    pub jumps: bool,
+}
+
+impl Exit {
+    /// Instructions that executed or got some way.
+    #[must_use]
+    pub fn begun(&self) -> u16 {
+        self.executed + u16::from(self.interrupted)
+    }
+}
+
+/// All superblocks, exits and instructions of a stream.
+#[derive(Default)]
+pub struct Blocks {
+    /// The instructions.
+    pub statics: Vec<Static>,
+    /// The superblocks, by number of the stream's shape.
+    pub blocks: Vec<Block>,
+    /// The exits.
+    pub exits: Vec<Exit>,
+    /// Exits of each superblock.
+    by_block: Vec<Vec<u32>>,
+    /// Instructions by address and bytes; code can change.
+    known: FxHashMap<(u64, [u8; 15]), u32>,
+    factory: Option<InstructionInfoFactory>,
+}
+
+impl Blocks {
+    /// The number of an exit, which is made when first seen. `number` is that of the shape.
+    pub fn exit(
+        &mut self,
+        number: u32,
+        shape: &Shape,
+        (executed, interrupted, taken): (u16, bool, bool),
+        payload: u16,
+    ) -> u32 {
+        while self.blocks.len() <= number as usize {
+            self.blocks.push(Block::empty());
+            self.by_block.push(Vec::new());
+        }
+        if self.blocks[number as usize].instructions.is_empty() {
+            self.blocks[number as usize] = self.block(shape);
+        }
+        let same = |exit: &Exit| {
+            (exit.executed, exit.interrupted, exit.taken) == (executed, interrupted, taken)
+        };
+        let found = self.by_block[number as usize]
+            .iter()
+            .copied()
+            .find(|exit| same(&self.exits[*exit as usize]));
+        found.unwrap_or_else(|| {
+            let exit = self.make_exit(number, (executed, interrupted, taken), payload);
+            self.exits.push(exit);
+            let id = self.exits.len() as u32 - 1;
+            self.by_block[number as usize].push(id);
+            id
+        })
+    }
+
+    fn make_exit(
+        &self,
+        number: u32,
+        (executed, interrupted, taken): (u16, bool, bool),
+        payload: u16,
+    ) -> Exit {
+        let block = &self.blocks[number as usize];
+        let begun = executed + u16::from(interrupted);
+        let ran = &block.instructions[..usize::from(begun).min(block.instructions.len())];
+        let defines = ran.iter().fold(Parts::NONE, |all, instruction| {
+            all | self.statics[*instruction as usize].meaning.defines
+        });
+        let accesses = block.first_access[ran.len()];
+        let upto = |list: &[u16]| list.iter().filter(|index| **index < executed).count() as u16;
+        let last =
+            usize::from(executed).checked_sub(1).and_then(|last| block.instructions.get(last));
+        let last = last.map(|last| &self.statics[*last as usize]);
+        let first = || self.statics[block.instructions[0] as usize].pc;
+        let (next, jumps) = match last {
+            None => (first(), false),
+            Some(last) => match last.meaning.form {
+                Form::Branch(target) => (if taken { target } else { last.next() }, false),
+                Form::Jump(target) | Form::Call(target) => (target, false),
+                Form::IndirectJump => (0, true),
+                Form::IndirectCall | Form::Return | Form::Stop => (0, false),
+                Form::Plain | Form::Syscall => (last.next(), false),
+            },
+        };
+        Exit {
+            block: number,
+            executed,
+            interrupted,
+            taken,
+            payload,
+            defines,
+            stores: block.stores.iter().filter(|store| **store < accesses).count() as u16,
+            crossings: block.crossings.iter().filter(|c| c.index < executed).count() as u16,
+            branches: upto(&block.branches),
+            next,
+            jumps,
+        }
+    }
+
+    fn block(&mut self, shape: &Shape) -> Block {
+        let mut block = Block::empty();
+        block.accesses.clone_from(&shape.accesses);
+        block.first_access.clear();
+        for (index, instruction) in (0u16..).zip(&shape.instructions) {
+            let id = self.instruction(instruction);
+            block.instructions.push(id);
+            let first = shape.accesses.partition_point(|access| access.index < index) as u16;
+            block.first_access.push(first);
+            let form = self.statics[id as usize].meaning.form;
+            let own = shape.accesses.iter().enumerate().skip(first.into());
+            let mut own = own.take_while(|(_, access)| access.index == index);
+            match form {
+                Form::Call(_) | Form::IndirectCall => {
+                    if let Some((access, _)) = own.find(|(_, access)| access.write) {
+                        block.crossings.push(Crossing { index, call: true, access: access as u16 });
+                    }
+                }
+                Form::Return => {
+                    if let Some((access, _)) = own.next() {
+                        block.crossings.push(Crossing {
+                            index,
+                            call: false,
+                            access: access as u16,
+                        });
+                    }
+                }
+                Form::Branch(_) | Form::IndirectJump => block.branches.push(index),
+                _ => {}
+            }
+        }
+        block.first_access.push(shape.accesses.len() as u16);
+        for (number, access) in (0u16..).zip(&shape.accesses) {
+            match access.source {
+                Source::Repeat { .. } | Source::Explicit => block.irregular = true,
+                _ if access.write => block.stores.push(number),
+                _ => {}
+            }
+        }
+        block
+    }
+
+    fn instruction(&mut self, instruction: &events::shape::Instruction) -> u32 {
+        let mut bytes = instruction.bytes;
+        bytes[usize::from(instruction.length.min(15))..].fill(0);
+        if let Some(known) = self.known.get(&(instruction.pc, bytes)) {
+            return *known;
+        }
+        let factory = self.factory.get_or_insert_with(InstructionInfoFactory::new);
+        let decoded =
+            Decoder::with_ip(64, instruction.code(), instruction.pc, DecoderOptions::NONE).decode();
+        let meaning = Arc::new(Meaning::of(&decoded, factory));
+        self.statics.push(Static { pc: instruction.pc, length: instruction.length, meaning });
+        let id = self.statics.len() as u32 - 1;
+        self.known.insert((instruction.pc, bytes), id);
+        id
+    }
+}
+
+impl Block {
+    fn empty() -> Self {
+        Self {
+            instructions: Vec::new(),
+            accesses: Vec::new(),
+            first_access: vec![0],
+            stores: Vec::new(),
+            crossings: Vec::new(),
+            branches: Vec::new(),
+            irregular: false,
+        }
+    }
+
+    /// The accesses of an instruction.
+    #[must_use]
+    pub fn accesses_of(&self, index: u16) -> std::ops::Range<usize> {
+        let index = usize::from(index);
+        usize::from(self.first_access[index])..usize::from(self.first_access[index + 1])
+    }
+}

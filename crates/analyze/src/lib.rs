@@ -1,0 +1,8 @@
+//! Analyses of what a guest did: one folder each. They consume events and static facts of the
+//! program, and know neither the engine nor how their answers are shown.
+#![forbid(unsafe_code)]
+
+pub mod dependence;
+pub mod rules;
+pub mod semantics;
+pub mod slice;

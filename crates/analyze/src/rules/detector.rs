@@ -1,0 +1,605 @@
+//! Rules over a running machine: at every detection point the rules that may hold there are
+//! evaluated, and what holds becomes a [`Hit`].
+//!
+//! The detector goes on after a hit, as the program does. The same hit at the same place is counted,
+//! not repeated.
+
+use super::evaluate::{self, Truth, Values};
+use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
+use super::machine::allocator::{Allocators, Role};
+use super::machine::blocks::Block;
+use super::machine::chains::Node;
+use super::machine::code::Code;
+use super::machine::descriptors::{self, Deed};
+use super::machine::view::View;
+use super::machine::{Access, Inside, Machine, Origin, about_to};
+use super::model::{Condition, EventKind, Point, REGION_HEAP, Rule, Set};
+use super::needs::Needs;
+use super::screen::{Screen, Situation, Standing};
+use super::state::{BlockId, NULL_PAGE, Pointer, Value};
+use rustc_hash::FxHashMap;
+use std::ops::Range;
+
+/// A rule that is checked, and where it can hold.
+struct Armed {
+    rule: Rule,
+    screen: Screen,
+    enabled: bool,
+    /// Whether it asks if bytes were written: decided when their value matters, not when they are
+    /// read, as copies of padding are nobody's fault.
+    deferred: bool,
+    /// Evaluations that came to no decision.
+    undecided: u64,
+}
+
+/// What is known of the access that rules are asked about.
+struct At<'a> {
+    pc: u64,
+    values: Vec<Value>,
+    chain: Node,
+    subject: Subject,
+    width: u64,
+    releaser: i64,
+    written: bool,
+    pointed: Option<&'a [(BlockId, u64)]>,
+}
+
+/// Rules over the machine of one process.
+pub struct Detector {
+    armed: Vec<Armed>,
+    /// The situations in which any enabled rule at a read, at a write may hold.
+    screens: [Screen; 2],
+    /// The machine.
+    pub machine: Machine,
+    allocators: Allocators,
+    functions: FxHashMap<u64, Vec<String>>,
+    /// Code whose vector reads go past the ends of strings on purpose.
+    lenient: Vec<Range<u64>>,
+    hits: Hits,
+}
+
+/// A rule that could not always be decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undecided {
+    /// The rule.
+    pub rule: String,
+    /// How often.
+    pub times: u64,
+}
+
+impl Detector {
+    /// A detector of these rules.
+    #[must_use]
+    pub fn new(rules: Vec<Rule>, allocators: Allocators) -> Self {
+        let needs = rules.iter().map(Needs::of).fold(Needs::default(), Needs::and);
+        let arm = |rule: Rule| {
+            let screen = Screen::of(&rule);
+            let deferred = screen.looks_at_writes();
+            Armed { rule, screen, enabled: true, deferred, undecided: 0 }
+        };
+        let armed: Vec<Armed> = rules.into_iter().map(arm).collect();
+        let watches_writes = armed.iter().any(|armed| armed.deferred);
+        let mut detector = Self {
+            armed,
+            screens: [Screen::default(); 2],
+            machine: Machine::new(needs, watches_writes),
+            allocators,
+            functions: FxHashMap::default(),
+            lenient: Vec::new(),
+            hits: Hits::default(),
+        };
+        detector.rescreen();
+        detector
+    }
+
+    /// Switches a rule on or off; what it needs goes on being observed. Whether there is such a
+    /// rule.
+    pub fn enable(&mut self, name: &str, enabled: bool) -> bool {
+        let found = self.armed.iter_mut().find(|armed| armed.rule.name == name);
+        let known = found.map(|armed| armed.enabled = enabled).is_some();
+        self.rescreen();
+        known
+    }
+
+    fn rescreen(&mut self) {
+        for write in [false, true] {
+            let here = |armed: &&Armed| {
+                let at = matches!(armed.rule.point, Point::Deref { read, write: writes }
+                    if if write { writes } else { read });
+                at && armed.enabled && !armed.deferred
+            };
+            let screens = self.armed.iter().filter(here).map(|armed| armed.screen);
+            self.screens[usize::from(write)] = screens.fold(Screen::default(), Screen::or);
+        }
+    }
+
+    /// What the rules need to see.
+    #[must_use]
+    pub fn needs(&self) -> &Needs {
+        &self.machine.needs
+    }
+
+    /// The functions whose calls and returns must be observed, by name.
+    #[must_use]
+    pub fn function_names(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.needs().functions.iter().cloned().collect();
+        if self.needs().allocations || self.machine.watches_writes {
+            names.extend(self.allocators.names());
+        }
+        names
+    }
+
+    /// The function of a name is at an address.
+    pub fn add_function(&mut self, address: u64, name: &str) {
+        let names = self.functions.entry(address).or_default();
+        if names.iter().all(|known| known != name) {
+            names.push(name.to_owned());
+        }
+    }
+
+    /// Code whose vector reads go past the ends of strings on purpose: the C library.
+    pub fn add_lenient(&mut self, code: Range<u64>) {
+        self.lenient.push(code);
+    }
+
+    /// What was found, in the order of the first of each.
+    #[must_use]
+    pub fn hits(&self) -> &[Hit] {
+        self.hits.all()
+    }
+
+    /// Rules that could not always be decided.
+    #[must_use]
+    pub fn undecided(&self) -> Vec<Undecided> {
+        let some = self.armed.iter().filter(|armed| armed.undecided > 0);
+        some.map(|armed| Undecided { rule: armed.rule.name.clone(), times: armed.undecided })
+            .collect()
+    }
+
+    /// An instruction is about to complete, with these accesses.
+    pub fn instruction(&mut self, code: &Code, accesses: &[Access]) {
+        if !self.machine.is_inside() {
+            self.accesses(code, accesses);
+            if self.machine.watches_writes {
+                self.uses(code, accesses);
+            }
+        }
+        self.machine.execute(code, accesses);
+    }
+
+    /// An instruction made these accesses and did not complete.
+    pub fn interrupted(&mut self, code: &Code, accesses: &[Access]) {
+        if !self.machine.is_inside() {
+            self.accesses(code, accesses);
+        }
+    }
+
+    fn accesses(&mut self, code: &Code, accesses: &[Access]) {
+        let slots = code.pointers.len();
+        if slots == 0 || !accesses.len().is_multiple_of(slots) {
+            return;
+        }
+        for (index, access) in accesses.iter().enumerate() {
+            // Repeated string instructions go through the same pointers again and again.
+            let slot = index % slots;
+            if Machine::goes_through_pointer(code, slot) {
+                self.access(code, slot, access);
+            }
+        }
+    }
+
+    /// An access is about to be made.
+    fn access(&mut self, code: &Code, slot: usize, access: &Access) {
+        let (mut pointer, chain) = if self.machine.needs.pointers {
+            self.machine.pointer(code, slot, access.address)
+        } else {
+            (Pointer { address: access.address, block: None }, Node::default())
+        };
+        let standing = self.standing(&mut pointer, access);
+        let situation = Situation { standing, written: true };
+        if !self.screens[usize::from(access.write)].admits(situation) {
+            return;
+        }
+        let over_reads = standing == Standing::Outside && code.vector_read && !access.write;
+        if over_reads && self.lenient.iter().any(|range| range.contains(&code.pc)) {
+            return;
+        }
+        let at = At {
+            pc: code.pc,
+            values: vec![Value::Pointer(pointer)],
+            chain,
+            subject: Subject::Access {
+                address: access.address,
+                size: access.size,
+                write: access.write,
+            },
+            width: u64::from(access.size),
+            releaser: 0,
+            written: true,
+            pointed: None,
+        };
+        let write = access.write;
+        self.evaluate(&at, |armed| {
+            let here = matches!(armed.rule.point, Point::Deref { read, write: writes }
+                if if write { writes } else { read });
+            here && !armed.deferred && armed.screen.admits(situation)
+        });
+    }
+
+    /// Classifies an access. A pointer whose block is not known is taken to be into the freed block
+    /// that its address is in, if that memory belongs to no one else.
+    fn standing(&self, pointer: &mut Pointer, access: &Access) -> Standing {
+        if access.address < NULL_PAGE && pointer.block.is_none() {
+            return Standing::Null;
+        }
+        if pointer.block.is_none() && self.machine.needs.allocations {
+            let found = self.machine.blocks.containing(access.address);
+            let freed = |id: &BlockId| {
+                self.machine.blocks.get(*id).is_some_and(|block| block.release.is_some())
+            };
+            pointer.block = found.filter(freed);
+        }
+        let Some(block) = pointer.block.and_then(|id| self.machine.blocks.get(id)) else {
+            return Standing::NoBlock;
+        };
+        let end = access.address.saturating_add(u64::from(access.size));
+        if !block.is_live() {
+            Standing::Freed
+        } else if block.unplaced || (access.address >= block.facts.begin && end <= block.end()) {
+            Standing::Inside
+        } else {
+            Standing::Outside
+        }
+    }
+
+    /// Where a value matters: addresses and branches.
+    fn uses(&mut self, code: &Code, accesses: &[Access]) {
+        let Some(thread) = self.machine.running() else { return };
+        if thread.unwritten.is_empty() && code.meaning.decides.is_none() {
+            return;
+        }
+        let mut parts = code.meaning.addresses();
+        let mut origin = thread.unwritten_use(&parts);
+        if let (None, Some(decides)) = (origin, &code.meaning.decides) {
+            parts = decides.values | decides.conditions;
+            origin = thread.unwritten_use(&parts);
+            let reads = accesses.iter().filter(|access| !access.write && !decides.reads.is_empty());
+            let unwritten = |access: &&Access| {
+                self.machine.unwritten.first(access.address, u64::from(access.size)).is_some()
+            };
+            let read = reads.clone().find(unwritten);
+            let made = |access: &Access| Origin {
+                pc: code.pc,
+                address: access.address,
+                size: access.size,
+            };
+            origin = origin.or(read.map(made));
+        }
+        let Some(origin) = origin else { return };
+        // Once told, what follows from it is no news.
+        let thread = self.machine.thread();
+        thread.unwritten = thread.unwritten.without(&parts);
+        self.unwritten_use(code.pc, origin);
+    }
+
+    fn unwritten_use(&mut self, pc: u64, origin: Origin) {
+        let block = self.machine.blocks.containing(origin.address);
+        let pointer = Pointer { address: origin.address, block };
+        let at = At {
+            pc,
+            values: vec![Value::Pointer(pointer)],
+            chain: Node::default(),
+            subject: Subject::Unwritten {
+                address: origin.address,
+                size: origin.size,
+                read: origin.pc,
+            },
+            width: u64::from(origin.size),
+            releaser: 0,
+            written: false,
+            pointed: None,
+        };
+        self.evaluate(&at, |armed| armed.deferred);
+    }
+
+    /// A function has been called.
+    pub fn enter(&mut self, function: u64, back: u64, stack: u64, arguments: [u64; 6]) {
+        let names = self.functions.get(&function).cloned().unwrap_or_default();
+        for name in &names {
+            if self.machine.needs.functions.contains(name) {
+                self.call(name, back, arguments);
+            }
+        }
+        let Some(allocator) = names.iter().find_map(|name| self.allocators.named(name)) else {
+            return;
+        };
+        let inside = about_to(&mut self.machine, allocator, function, back, stack, arguments);
+        // A call that was left by a jump is over when another begins further up.
+        self.machine.thread().leave_below(stack);
+        if !self.machine.is_inside() {
+            self.allocation(&inside);
+        }
+        self.machine.enter(inside);
+    }
+
+    fn call(&mut self, name: &str, back: u64, arguments: [u64; 6]) {
+        self.machine.remember(EventKind::Call, name, arguments[0]);
+        let number = |value: u64| Value::Number(i128::from(value as i64));
+        let at = self.at_call(back, arguments.iter().copied().map(number).collect(), name);
+        self.evaluate(
+            &at,
+            |armed| matches!(&armed.rule.point, Point::Call(known) if known == name),
+        );
+    }
+
+    fn at_call(&self, back: u64, values: Vec<Value>, name: &str) -> At<'static> {
+        At {
+            pc: back.wrapping_sub(1),
+            values,
+            chain: Node::default(),
+            subject: Subject::Call(name.to_owned()),
+            width: 0,
+            releaser: 0,
+            written: true,
+            pointed: None,
+        }
+    }
+
+    /// An allocator is about to work.
+    fn allocation(&mut self, inside: &Inside) {
+        let (size, frees) = match inside.allocator.role {
+            Role::Allocate { size, count, .. } => (Some(inside.size(size, count)), false),
+            Role::Resize { size, count } => (Some(inside.size(size, count)), true),
+            Role::AllocateTo { size } => (Some(inside.size(size, None)), false),
+            Role::Free => (None, true),
+            Role::Measure => (None, false),
+        };
+        if let Some(size) = size {
+            let subject = Subject::Allocation { size };
+            let values = vec![Value::Number(i128::from(size as i64))];
+            let at = At { subject, ..self.at_call(inside.back, values, "") };
+            self.evaluate(&at, |armed| armed.rule.point == Point::Malloc);
+        }
+        // Freeing NULL does nothing.
+        if frees && inside.arguments[0] != 0 && !self.may_be_unplaced(inside) {
+            let at = At {
+                chain: inside.chain,
+                subject: Subject::Release { address: inside.arguments[0] },
+                releaser: inside.allocator.family,
+                ..self.at_call(inside.back, vec![Value::Pointer(inside.pointer)], "")
+            };
+            self.evaluate(&at, |armed| armed.rule.point == Point::Free);
+        }
+    }
+
+    /// Whether the pointer may be one whose block we could not place.
+    fn may_be_unplaced(&self, inside: &Inside) -> bool {
+        let known = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
+        known.map_or(self.machine.has_unplaced, |block| block.unplaced)
+    }
+
+    /// A function has returned.
+    pub fn leave(&mut self, function: u64, stack: u64, value: u64) {
+        let names = self.functions.get(&function).cloned().unwrap_or_default();
+        for name in &names {
+            if self.machine.needs.functions.contains(name) {
+                self.returned(name, value);
+            }
+        }
+        if let Some(inside) = self.machine.leave(function, stack) {
+            self.machine.finish(&inside, value);
+        }
+    }
+
+    fn returned(&mut self, name: &str, value: u64) {
+        let pointed = self
+            .pointed(|armed| matches!(&armed.rule.point, Point::Return(known) if known == name));
+        let values = vec![Value::Number(i128::from(value as i64))];
+        let pc = self.machine.running().and_then(|thread| thread.calls.callers().first().copied());
+        let at =
+            At { pointed: Some(&pointed), ..self.at_call(pc.map_or(0, |pc| pc + 1), values, name) };
+        self.evaluate(
+            &at,
+            |armed| matches!(&armed.rule.point, Point::Return(known) if known == name),
+        );
+        self.machine.remember(EventKind::Return, name, value);
+    }
+
+    /// A system call has returned; `read` is what the kernel read for it.
+    pub fn system_call(
+        &mut self,
+        number: u64,
+        arguments: [u64; 6],
+        answer: i64,
+        read: &[(u64, u64)],
+    ) {
+        const OUTPUT: [u64; 5] = [1, 18, 20, 44, 46];
+        let pc = self
+            .machine
+            .running()
+            .map_or(0, |thread| thread.calls.callers().first().copied().unwrap_or_default());
+        if self.machine.watches_writes && OUTPUT.contains(&number) {
+            for &(address, length) in read {
+                if let Some(at) = self.machine.unwritten.first(address, length) {
+                    self.unwritten_use(pc, Origin { pc, address: at, size: 1 });
+                    self.machine.unwritten.remove(address, length);
+                }
+            }
+        }
+        if self.machine.needs.descriptors {
+            self.descriptor(pc, number, &arguments, answer);
+        }
+        self.machine.system_call(number, &arguments, answer);
+    }
+
+    fn descriptor(&mut self, pc: u64, number: u64, arguments: &[u64; 6], answer: i64) {
+        let deed = descriptors::deed(number, arguments, answer);
+        let (time, stack) = (self.machine.time, self.callers());
+        match deed {
+            Deed::Opens(descriptor) => {
+                let stack = self.machine.keep_stack(stack);
+                self.machine.descriptors.open(descriptor, time, stack);
+            }
+            Deed::Closes(descriptor) => {
+                self.descriptor_point(pc, descriptor, Point::Close);
+                if answer == 0 {
+                    let stack = self.machine.keep_stack(stack);
+                    self.machine.descriptors.close(descriptor, time, stack);
+                }
+            }
+            Deed::Uses(descriptor) => self.descriptor_point(pc, descriptor, Point::Use),
+            Deed::ClosesRange(first, last) => {
+                self.machine.descriptors.close_range(first, last, time);
+            }
+            Deed::OpensTwo | Deed::Nothing => {}
+        }
+    }
+
+    fn descriptor_point(&mut self, pc: u64, descriptor: i64, point: Point) {
+        let values = vec![Value::Number(i128::from(descriptor))];
+        let subject = self.descriptor_subject(descriptor);
+        let at = At { subject, ..self.at_call(pc.wrapping_add(1), values, "") };
+        self.evaluate(&at, |armed| armed.rule.point == point);
+    }
+
+    fn callers(&self) -> Vec<u64> {
+        self.machine.running().map(|thread| thread.calls.callers()).unwrap_or_default()
+    }
+
+    /// The program is about to end.
+    pub fn exit(&mut self) {
+        let pointed = self.pointed(|armed| armed.rule.point == Point::Exit);
+        let at = At {
+            pointed: Some(&pointed),
+            subject: Subject::End,
+            ..self.at_call(1, Vec::new(), "")
+        };
+        self.evaluate(&at, |armed| armed.rule.point == Point::Exit);
+    }
+
+    /// Blocks that the program still has a pointer to, if a rule asks for them.
+    fn pointed(&self, wanted: impl Fn(&Armed) -> bool) -> Vec<(BlockId, u64)> {
+        let asks =
+            |armed: &Armed| armed.enabled && Needs::of(&armed.rule).pointers && wanted(armed);
+        if !self.armed.iter().any(asks) {
+            return Vec::new();
+        }
+        let mut all: Vec<(BlockId, u64)> = Vec::new();
+        for thread in self.machine.threads() {
+            let tags = thread.cells.iter().filter_map(|cell| cell.tag.block());
+            all.extend(tags.map(|block| (block, 0)));
+        }
+        for (place, block) in self.machine.memory().pointers() {
+            if self.is_in_use(place) {
+                all.push((block, place));
+            }
+        }
+        all.sort_unstable();
+        all.dedup_by_key(|(block, _)| *block);
+        all
+    }
+
+    /// Whether memory is neither freed nor below a stack pointer.
+    fn is_in_use(&self, place: u64) -> bool {
+        const NEAR: u64 = 8 << 20;
+        let holder = self.machine.blocks.containing(place);
+        let freed = holder.and_then(|id| self.machine.blocks.get(id)).is_some_and(|b| !b.is_live());
+        let below = self
+            .machine
+            .threads()
+            .any(|thread| thread.stack.is_some_and(|stack| place < stack && stack - place < NEAR));
+        !freed && !below
+    }
+
+    /// Evaluates the rules that are wanted, and keeps what holds.
+    fn evaluate(&mut self, at: &At<'_>, wanted: impl Fn(&Armed) -> bool) {
+        for index in 0..self.armed.len() {
+            let armed = &self.armed[index];
+            if !armed.enabled || !wanted(armed) {
+                continue;
+            }
+            let view = View {
+                machine: &self.machine,
+                width: at.width,
+                releaser: at.releaser,
+                written: at.written,
+                pointed: at.pointed,
+            };
+            let (truth, found) = evaluate::witnesses(&armed.rule, &at.values, &view);
+            if matches!(truth, Truth::NotKnown | Truth::TooLong) {
+                self.armed[index].undecided += 1;
+            }
+            for values in found {
+                let hit = self.hit(index, at, &values);
+                self.hits.add(hit);
+            }
+        }
+    }
+
+    fn hit(&self, index: usize, at: &At<'_>, values: &Values) -> Hit {
+        let rule = &self.armed[index].rule;
+        let callers = self.callers();
+        let inner = matches!(at.subject, Subject::Access { .. } | Subject::Unwritten { .. });
+        let stack = match (inner, callers.first()) {
+            (true, _) => std::iter::once(at.pc).chain(callers).collect(),
+            // The call of the function is the innermost frame already.
+            (false, Some(_)) => callers,
+            (false, None) => vec![at.pc],
+        };
+        let about = values.iter().flatten().find_map(|value| match value {
+            Value::Pointer(pointer) => pointer.block,
+            Value::Block(block) => Some(*block),
+            _ => None,
+        });
+        let block = about.and_then(|id| Some(self.history(id, self.machine.blocks.get(id)?)));
+        let chain = |slot: &usize| {
+            let variable = &rule.variables[*slot].name;
+            // The first is the pointer of the detection point; others were kept by an event.
+            let node = match slot {
+                0 => at.chain,
+                _ => about.and_then(|id| self.machine.blocks.get(id)?.release).map(|r| r.chain)?,
+            };
+            Some(Chain { variable: variable.clone(), links: self.machine.chains.links(node) })
+        };
+        Hit {
+            rule: rule.name.clone(),
+            title: rule.title.clone(),
+            stack,
+            subject: self.subject(rule, at, values),
+            block,
+            chains: rule.locators.iter().filter_map(chain).collect(),
+            time: self.machine.time,
+            count: 1,
+        }
+    }
+
+    /// What the hit is about: the descriptor that the rule says exists, if it does.
+    fn subject(&self, rule: &Rule, at: &At<'_>, values: &Values) -> Subject {
+        let Condition::OverSet(_, slot, Set::Descriptors, ..) = &rule.condition else {
+            return at.subject.clone();
+        };
+        match values.get(*slot) {
+            Some(Some(Value::Number(number))) => self.descriptor_subject(*number as i64),
+            _ => at.subject.clone(),
+        }
+    }
+
+    fn descriptor_subject(&self, number: i64) -> Subject {
+        let history = self.machine.descriptors.get(number);
+        let opened = self.machine.stack(history.opened_by).to_vec();
+        let closed = self.machine.stack(history.closed_by).to_vec();
+        Subject::Descriptor { number, opened, closed, open: history.open }
+    }
+
+    fn history(&self, id: BlockId, block: &Block) -> BlockHistory {
+        BlockHistory {
+            id: id.0,
+            begin: block.facts.begin,
+            size: block.facts.size,
+            family: block.facts.family,
+            heap: block.facts.region == REGION_HEAP,
+            allocated: self.machine.stack(block.stack).to_vec(),
+            freed: block.release.map(|release| self.machine.stack(release.stack).to_vec()),
+        }
+    }
+}

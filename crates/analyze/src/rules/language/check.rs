@@ -1,0 +1,725 @@
+//! Tree to model: resolves names, infers types, puts definitions in, and reports every mistake of
+//! meaning at its place with what would be right.
+//!
+//! A variable that nothing introduces is **free**: the first event that matches gives it its value.
+//! So the checker walks a condition in the order of evaluation and knows what has a value where.
+
+mod names;
+
+use super::ast::{self, Expression, ExpressionKind, Name, Pattern};
+use super::printer;
+use crate::rules::model::{
+    Condition, EventKind, EventMatch, Function, Match, Point, Quantifier, Relation, Rule, Set,
+    Slot, Takes, Term, Type, Variable,
+};
+use names::unknown;
+use spec::cursor::{Failed, Parsed};
+use spec::{Diagnostic, Diagnostics, Span};
+
+/// A rule whose definitions, put in, make more nodes than this is refused.
+const MOST_NODES: usize = 10_000;
+/// Variables of one rule.
+const MOST_VARIABLES: usize = 64;
+/// How deep definitions may use each other.
+const DEEPEST: usize = 32;
+
+/// Checks a tree. What is wrong is left out and reported.
+#[must_use]
+pub fn check(tree: &ast::File, errors: &mut Diagnostics) -> Vec<Rule> {
+    let before = errors.len();
+    for index in 0..tree.defines.len() {
+        names::check_define(&tree.defines, index, errors);
+    }
+    let mut rules = Vec::new();
+    if errors.len() > before {
+        // Definitions that lead in circles cannot be put in.
+        return rules;
+    }
+    let mut seen: Vec<&str> = Vec::new();
+    for rule in &tree.rules {
+        let name = rule.name.text.as_str();
+        if seen.contains(&name) {
+            let message = format!("the rule `{name}` is given twice");
+            errors.push(Diagnostic::new(rule.name.span, message, "expected another name"));
+        }
+        seen.push(name);
+        let checker = Checker::new(&tree.defines, errors);
+        rules.extend(checker.rule(rule));
+    }
+    rules
+}
+
+/// What a name stands for inside a condition.
+#[derive(Clone, Debug)]
+enum Meaning {
+    Slot(Slot),
+    /// An argument that a definition was given.
+    Argument(Term),
+    /// `_` given to a definition.
+    Anything,
+}
+
+/// A variable while its type may still be open.
+struct Open {
+    name: String,
+    kind: Option<Type>,
+    bound: bool,
+    span: Span,
+}
+
+struct Checker<'a> {
+    defines: &'a [ast::Define],
+    errors: &'a mut Diagnostics,
+    variables: Vec<Open>,
+    /// Names in scope, innermost last.
+    scope: Vec<(String, Meaning)>,
+    /// Where free variables begin to be looked up: definitions see only their parameters.
+    floor: usize,
+    depth: usize,
+    nodes: usize,
+    parts: Vec<String>,
+    rule_span: Span,
+}
+
+impl<'a> Checker<'a> {
+    fn new(defines: &'a [ast::Define], errors: &'a mut Diagnostics) -> Self {
+        Self {
+            defines,
+            errors,
+            variables: Vec::new(),
+            scope: Vec::new(),
+            floor: 0,
+            depth: 0,
+            nodes: 0,
+            parts: Vec::new(),
+            rule_span: Span::default(),
+        }
+    }
+
+    fn error(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Failed {
+        self.errors.push(Diagnostic::new(span, message, label));
+        Failed
+    }
+
+    fn rule(mut self, rule: &ast::Rule) -> Option<Rule> {
+        self.rule_span = rule.name.span;
+        self.parts(&rule.parts);
+        let point = self.point(&rule.point).ok();
+        let condition = self.condition(&rule.condition).ok();
+        let locators = self.locators(&rule.locators);
+        let (point, condition) = (point?, condition?);
+        let variables = self
+            .variables
+            .into_iter()
+            .map(|open| Variable { name: open.name, kind: open.kind.unwrap_or(Type::Number) });
+        let name = rule.name.text.replace('_', "-");
+        let title = rule.title.clone().unwrap_or_else(|| name.replace('-', " "));
+        let (variables, text) = (variables.collect(), printer::rule(rule));
+        Some(Rule { name, title, point, condition, variables, locators, text })
+    }
+
+    fn parts(&mut self, parts: &[Name]) {
+        for part in parts {
+            let known = Set::ALL.iter().map(|(_, word, _)| *word).chain(["Trace"]);
+            if known.clone().all(|word| word != part.text) {
+                self.errors.push(unknown("part of the state", part, known));
+            }
+            self.parts.push(part.text.clone());
+        }
+    }
+
+    /// Whether the rule says that it looks at this part of the state.
+    fn uses_part(&mut self, part: &str, span: Span) {
+        if self.parts.iter().any(|known| known == part) {
+            return;
+        }
+        let message = format!("the rule looks at `{part}` without saying so");
+        let advice = format!("write `detect <{part}; …>`");
+        let label = format!("expected `{part}` before the detection point");
+        self.errors.push(Diagnostic::new(span, message, label).help(advice));
+        // Once is enough.
+        self.parts.push(part.to_owned());
+    }
+
+    fn point(&mut self, point: &ast::Point) -> Parsed<Point> {
+        const POINTS: [(&str, &[Type]); 10] = [
+            ("deref_r", &[Type::Pointer]),
+            ("deref_w", &[Type::Pointer]),
+            ("deref", &[Type::Pointer]),
+            ("free", &[Type::Pointer]),
+            ("malloc", &[Type::Number]),
+            ("call", &[Type::Number]),
+            ("ret", &[Type::Number]),
+            ("exit", &[]),
+            ("use", &[Type::Number]),
+            ("close", &[Type::Number]),
+        ];
+        let word = point.word.text.as_str();
+        let Some((_, kinds)) = POINTS.iter().find(|(known, _)| *known == word) else {
+            let known = POINTS.iter().map(|(word, _)| *word);
+            self.errors.push(unknown("detection point", &point.word, known));
+            return Err(Failed);
+        };
+        let calls = matches!(word, "call" | "ret");
+        let mut names = point.names.as_slice();
+        let mut function = None;
+        if calls {
+            let [first, rest @ ..] = names else {
+                let label = format!("expected `{word} FUNCTION v`");
+                return Err(self.error(point.word.span, "the function is missing", label));
+            };
+            function = Some(first.text.clone());
+            names = rest;
+        }
+        // Functions may have several arguments; everything else has what it has.
+        if names.len() != kinds.len() && !(word == "call" && names.len() <= 6) && word != "ret" {
+            let label = format!("expected `{word}{}`", " r".repeat(kinds.len()));
+            return Err(self.error(point.word.span, "wrong number of names", label));
+        }
+        for name in names {
+            let kind = kinds.first().copied().unwrap_or(Type::Number);
+            self.introduce(name, Some(kind), true)?;
+        }
+        let function = function.unwrap_or_default();
+        Ok(match word {
+            "deref_r" => Point::Deref { read: true, write: false },
+            "deref_w" => Point::Deref { read: false, write: true },
+            "deref" => Point::Deref { read: true, write: true },
+            "free" => Point::Free,
+            "malloc" => Point::Malloc,
+            "call" => Point::Call(function),
+            "ret" => Point::Return(function),
+            "use" => Point::Use,
+            "close" => Point::Close,
+            _ => Point::Exit,
+        })
+    }
+
+    /// A new variable, in scope from here on.
+    fn introduce(&mut self, name: &Name, kind: Option<Type>, bound: bool) -> Parsed<Slot> {
+        if self.variables.len() >= MOST_VARIABLES {
+            let label = format!("expected at most {MOST_VARIABLES}");
+            return Err(self.error(name.span, "too many variables in one rule", label));
+        }
+        let slot = self.variables.len();
+        self.variables.push(Open { name: name.text.clone(), kind, bound, span: name.span });
+        if name.text != "_" {
+            self.scope.push((name.text.clone(), Meaning::Slot(slot)));
+        }
+        Ok(slot)
+    }
+
+    fn locators(&mut self, locators: &[Name]) -> Vec<Slot> {
+        let mut slots = Vec::new();
+        for name in locators {
+            let found = self.lookup(&name.text);
+            let Some(Meaning::Slot(slot)) = found else {
+                let known: Vec<String> = self.scope.iter().map(|(name, _)| name.clone()).collect();
+                let known = known.iter().map(String::as_str);
+                self.errors.push(unknown("variable", name, known));
+                continue;
+            };
+            match (self.variables[slot].kind, self.variables[slot].bound) {
+                (_, false) => {
+                    let message = format!("`{}` may have no value here", name.text);
+                    let label = "expected a variable that the condition always gives a value";
+                    self.error(name.span, message, label);
+                }
+                (Some(Type::Pointer) | None, _) => slots.push(slot),
+                (Some(kind), _) => {
+                    let message = format!("`{}` is {}", name.text, kind.describe());
+                    self.error(
+                        name.span,
+                        message,
+                        "expected a pointer: only values that move have a chain",
+                    );
+                }
+            }
+        }
+        slots
+    }
+
+    fn lookup(&self, name: &str) -> Option<Meaning> {
+        let visible = &self.scope[self.floor..];
+        visible.iter().rev().find(|(known, _)| known == name).map(|(_, meaning)| meaning.clone())
+    }
+
+    fn grow(&mut self) -> Parsed<()> {
+        self.nodes += 1;
+        if self.nodes == MOST_NODES + 1 {
+            let message = "the rule grows too large when its definitions are put in";
+            let label = format!("expected at most {MOST_NODES} conditions and terms");
+            self.error(self.rule_span, message, label);
+        }
+        if self.nodes > MOST_NODES { Err(Failed) } else { Ok(()) }
+    }
+
+    fn condition(&mut self, this: &Expression) -> Parsed<Condition> {
+        self.grow()?;
+        match &this.kind {
+            ExpressionKind::And(all) => {
+                let mut parts = Vec::new();
+                for one in all {
+                    parts.push(self.condition(one));
+                }
+                Ok(Condition::And(parts.into_iter().collect::<Parsed<_>>()?))
+            }
+            ExpressionKind::Or(all) => self.alternatives(all),
+            ExpressionKind::Not(inner) => {
+                let before = self.bound();
+                let inner = self.condition(inner);
+                self.restore(&before);
+                Ok(Condition::Not(Box::new(inner?)))
+            }
+            ExpressionKind::Compare(left, relation, right) => self.compare(left, *relation, right),
+            ExpressionKind::Quantified(quantifier, pattern, set, body) => {
+                self.quantified(*quantifier, pattern, set, body.as_deref())
+            }
+            ExpressionKind::FindLast(pattern) => {
+                self.uses_part("Trace", pattern.kind.span);
+                Ok(Condition::FindLast(self.event(pattern)?))
+            }
+            ExpressionKind::Apply(name, arguments) if self.define_named(&name.text).is_some() => {
+                self.put_in(name, arguments)
+            }
+            _ => {
+                let what = "this is a term, not a condition";
+                let advice = format!("compare it: `{} == …`", printer::expression(this));
+                let label = "expected something that holds or does not";
+                self.errors.push(Diagnostic::new(this.span, what, label).help(advice));
+                Err(Failed)
+            }
+        }
+    }
+
+    /// What one of several alternatives gives a value, only all of them together do.
+    fn alternatives(&mut self, all: &[Expression]) -> Parsed<Condition> {
+        let before = self.bound();
+        let mut common: Option<Vec<bool>> = None;
+        let mut parts = Vec::new();
+        for one in all {
+            self.restore(&before);
+            parts.push(self.condition(one));
+            let after = self.bound();
+            common = Some(match common {
+                None => after,
+                Some(common) => {
+                    let both = |(slot, now): (usize, bool)| {
+                        now && common.get(slot).copied().unwrap_or(false)
+                    };
+                    after.into_iter().enumerate().map(both).collect()
+                }
+            });
+        }
+        self.restore(&common.unwrap_or(before));
+        Ok(Condition::Or(parts.into_iter().collect::<Parsed<_>>()?))
+    }
+
+    fn bound(&self) -> Vec<bool> {
+        self.variables.iter().map(|open| open.bound).collect()
+    }
+
+    fn restore(&mut self, before: &[bool]) {
+        for (slot, open) in self.variables.iter_mut().enumerate() {
+            open.bound = before.get(slot).copied().unwrap_or(false);
+        }
+    }
+
+    fn define_named(&self, name: &str) -> Option<&'a ast::Define> {
+        self.defines.iter().find(|define| define.name.text == name)
+    }
+
+    /// A definition with its arguments, in place of its name.
+    fn put_in(&mut self, name: &Name, arguments: &[Expression]) -> Parsed<Condition> {
+        let Some(define) = self.define_named(&name.text) else { return Err(Failed) };
+        if define.parameters.len() != arguments.len() {
+            let parameters: Vec<_> = define.parameters.iter().map(|p| p.text.as_str()).collect();
+            let message = format!("`{}` takes {} arguments", name.text, parameters.len());
+            let label = format!("expected `{}({})`", name.text, parameters.join(", "));
+            return Err(self.error(name.span, message, label));
+        }
+        if self.depth >= DEEPEST {
+            let message = "definitions use each other too deeply";
+            return Err(self.error(name.span, message, format!("expected at most {DEEPEST}")));
+        }
+        let mut meanings = Vec::new();
+        for argument in arguments {
+            meanings.push(self.argument(argument)?);
+        }
+        let (floor, length) = (self.floor, self.scope.len());
+        self.floor = length;
+        let parameters = define.parameters.iter().map(|parameter| parameter.text.clone());
+        self.scope.extend(parameters.zip(meanings));
+        self.depth += 1;
+        let done = self.condition(&define.body);
+        self.depth -= 1;
+        self.scope.truncate(length);
+        self.floor = floor;
+        done
+    }
+
+    fn argument(&mut self, argument: &Expression) -> Parsed<Meaning> {
+        match &argument.kind {
+            ExpressionKind::Variable(name) if name == "_" => Ok(Meaning::Anything),
+            ExpressionKind::Variable(name) => match self.lookup(name) {
+                Some(meaning) => Ok(meaning),
+                None => {
+                    let name = Name { text: name.clone(), span: argument.span };
+                    Ok(Meaning::Slot(self.introduce(&name, None, false)?))
+                }
+            },
+            _ => Ok(Meaning::Argument(self.term(argument)?.0)),
+        }
+    }
+
+    fn quantified(
+        &mut self,
+        quantifier: Quantifier,
+        pattern: &Pattern,
+        set: &Name,
+        body: Option<&Expression>,
+    ) -> Parsed<Condition> {
+        let (before, length) = (self.bound(), self.scope.len());
+        let made = match pattern {
+            Pattern::Variable(name) => self.over_set(quantifier, name, set, body),
+            Pattern::Event(event) => self.over_trace(quantifier, event, set, body),
+        };
+        if quantifier == Quantifier::ForAll {
+            self.restore(&before);
+        }
+        // The quantifier's own variables end with it; free ones that it gave a value stay.
+        let own = own_names(pattern, &before, &self.variables);
+        let mut index = 0;
+        self.scope.retain(|(name, _)| {
+            index += 1;
+            index <= length || !own.contains(&name.as_str())
+        });
+        made
+    }
+
+    fn over_set(
+        &mut self,
+        quantifier: Quantifier,
+        name: &Name,
+        set: &Name,
+        body: Option<&Expression>,
+    ) -> Parsed<Condition> {
+        let Some((found, word, kind)) = Set::ALL.iter().find(|(_, word, _)| *word == set.text)
+        else {
+            if set.text == "Trace" {
+                let label = "expected a pattern: `event(_, free, r1, bid)`";
+                return Err(self.error(name.span, "the trace holds events", label));
+            }
+            let known = Set::ALL.iter().map(|(_, word, _)| *word).chain(["Trace"]);
+            self.errors.push(unknown("set", set, known));
+            return Err(Failed);
+        };
+        self.uses_part(word, set.span);
+        let known = self.bound();
+        let slot = self.introduce(name, Some(*kind), true)?;
+        let body = match body {
+            Some(body) => self.condition(body)?,
+            None => Condition::And(Vec::new()),
+        };
+        let key = if *found == Set::Pointers { block_of(slot, &body, &known) } else { None };
+        Ok(Condition::OverSet(quantifier, slot, *found, key, Box::new(body)))
+    }
+
+    fn over_trace(
+        &mut self,
+        quantifier: Quantifier,
+        event: &ast::EventPattern,
+        set: &Name,
+        body: Option<&Expression>,
+    ) -> Parsed<Condition> {
+        if set.text != "Trace" {
+            let message = format!("`{}` holds no events", set.text);
+            return Err(self.error(set.span, message, "expected `Trace`"));
+        }
+        self.uses_part("Trace", set.span);
+        let free = self.bound();
+        let mut matched = self.event(event)?;
+        let body = match body {
+            Some(body) => self.condition(body)?,
+            None => Condition::And(Vec::new()),
+        };
+        if matched.key.is_none() {
+            matched.key = key_of(&matched, &body, &free);
+        }
+        Ok(Condition::OverTrace(quantifier, matched, Box::new(body)))
+    }
+
+    fn event(&mut self, pattern: &ast::EventPattern) -> Parsed<EventMatch> {
+        let found = EventKind::ALL.iter().find(|(_, word, _)| *word == pattern.kind.text);
+        let Some((kind, word, kinds)) = found else {
+            let known = EventKind::ALL.iter().map(|(_, word, _)| *word);
+            self.errors.push(unknown("kind of event", &pattern.kind, known));
+            return Err(Failed);
+        };
+        if pattern.arguments.len() > kinds.len() || pattern.arguments.is_empty() {
+            let words: Vec<_> = kinds.iter().map(|kind| kind.describe()).collect();
+            let message = format!("`{word}` has {} arguments", kinds.len());
+            let label = format!("expected (time, {word}, {})", words.join(", "));
+            return Err(self.error(pattern.kind.span, message, label));
+        }
+        let before = self.bound();
+        let time = self.matched(&pattern.time, Type::Time)?;
+        let mut arguments = Vec::new();
+        for (name, kind) in pattern.arguments.iter().zip(*kinds) {
+            arguments.push(self.matched(name, *kind)?);
+        }
+        let key = match arguments.get(kind.key_argument()) {
+            Some(Match::Variable(slot)) if before.get(*slot).copied().unwrap_or(false) => {
+                Some(Term::Variable(*slot))
+            }
+            Some(Match::Term(term)) => Some(term.clone()),
+            _ => None,
+        };
+        Ok(EventMatch { time, kind: *kind, arguments, key })
+    }
+
+    /// One place of an event pattern.
+    fn matched(&mut self, name: &Name, kind: Type) -> Parsed<Match> {
+        self.grow()?;
+        if name.text == "_" {
+            return Ok(Match::Any);
+        }
+        match self.lookup(&name.text) {
+            Some(Meaning::Anything) => Ok(Match::Any),
+            Some(Meaning::Argument(term)) => Ok(Match::Term(term)),
+            Some(Meaning::Slot(slot)) => {
+                self.agree(slot, kind, name.span)?;
+                self.variables[slot].bound = true;
+                Ok(Match::Variable(slot))
+            }
+            // A function's name that no variable has means the function.
+            None if kind == Type::Function => Ok(Match::Term(Term::Name(name.text.clone()))),
+            None => Ok(Match::Variable(self.introduce(name, Some(kind), true)?)),
+        }
+    }
+
+    /// Gives a variable its type, or compares it with the one it has.
+    fn agree(&mut self, slot: Slot, kind: Type, span: Span) -> Parsed<()> {
+        let open = &mut self.variables[slot];
+        match open.kind {
+            None => open.kind = Some(kind),
+            Some(known) if fits(known, kind) => {}
+            Some(known) => {
+                let message = format!("`{}` is {}", open.name, known.describe());
+                let label = format!("expected {}", kind.describe());
+                return Err(self.error(span, message, label));
+            }
+        }
+        Ok(())
+    }
+
+    fn compare(
+        &mut self,
+        left: &Expression,
+        relation: Relation,
+        right: &Expression,
+    ) -> Parsed<Condition> {
+        let (one, other) = (self.term(left), self.term(right));
+        let ((one, first), (other, second)) = (one?, other?);
+        let same =
+            fits(first, second) || matches!((&one, &other), (Term::Null, _) | (_, Term::Null));
+        if !same {
+            let message = format!("{} is compared with {}", first.describe(), second.describe());
+            let label = format!("expected {}", first.describe());
+            let mut diagnostic = Diagnostic::new(right.span, message, label);
+            if (first, second) == (Type::Block, Type::Pointer) {
+                let advice = format!("write `Bid({})`", printer::expression(right));
+                diagnostic = diagnostic.help(advice);
+            }
+            self.errors.push(diagnostic);
+            return Err(Failed);
+        }
+        let ordered = !matches!(relation, Relation::Equal | Relation::NotEqual);
+        if ordered && matches!(first, Type::Block | Type::Function | Type::Origin) {
+            let message = format!("{} is not more or less than another", first.describe());
+            return Err(self.error(left.span, message, "expected `==` or `!=`"));
+        }
+        Ok(Condition::Compare(one, relation, other))
+    }
+
+    fn term(&mut self, this: &Expression) -> Parsed<(Term, Type)> {
+        self.grow()?;
+        match &this.kind {
+            ExpressionKind::Number(number) => Ok((Term::Number(*number), Type::Number)),
+            ExpressionKind::Null => Ok((Term::Null, Type::Pointer)),
+            ExpressionKind::Variable(name) => self.variable(name, this.span),
+            ExpressionKind::Apply(name, arguments) => self.apply(name, arguments),
+            ExpressionKind::Arithmetic(left, operator, right) => {
+                let ((one, first), (other, second)) = (self.term(left)?, self.term(right)?);
+                let kind = match (first, second) {
+                    (Type::Pointer, Type::Pointer) => Type::Number,
+                    (Type::Number | Type::Time, kind) => kind,
+                    (kind, Type::Number) => kind,
+                    _ => {
+                        let label = "expected numbers, or a pointer and a number";
+                        return Err(self.error(this.span, "these cannot be added", label));
+                    }
+                };
+                if matches!(kind, Type::Block | Type::Function | Type::Origin) {
+                    let message = format!("{} cannot be calculated with", kind.describe());
+                    return Err(self.error(this.span, message, "expected numbers"));
+                }
+                Ok((Term::Arithmetic(Box::new(one), *operator, Box::new(other)), kind))
+            }
+            _ => {
+                let label = "expected a variable, a number or a function such as `Bid(r)`";
+                Err(self.error(this.span, "this is a condition, not a term", label))
+            }
+        }
+    }
+
+    fn variable(&mut self, name: &str, span: Span) -> Parsed<(Term, Type)> {
+        if name == "_" {
+            let label = "expected a name: `_` stands for anything, and only in patterns";
+            return Err(self.error(span, "`_` has no value", label));
+        }
+        match self.lookup(name) {
+            Some(Meaning::Argument(term)) => {
+                let kind = self.type_of(&term);
+                Ok((term, kind))
+            }
+            Some(Meaning::Slot(slot)) if self.variables[slot].bound => {
+                let kind = self.variables[slot].kind.unwrap_or(Type::Number);
+                Ok((Term::Variable(slot), kind))
+            }
+            found => {
+                let message = format!("nothing has given `{name}` a value");
+                let advice = "an event pattern, a quantifier or the detection point does; put \
+                              that before this";
+                let label = "expected a variable that has a value here";
+                let mut diagnostic = Diagnostic::new(span, message, label).help(advice);
+                // One letter is near every other.
+                if found.is_none() && name.len() > 1 {
+                    let known: Vec<String> =
+                        self.scope[self.floor..].iter().map(|(name, _)| name.clone()).collect();
+                    diagnostic.help = names::closest(name, known.iter().map(String::as_str))
+                        .map(|near| format!("did you mean `{near}`?"))
+                        .or(diagnostic.help);
+                }
+                self.errors.push(diagnostic);
+                Err(Failed)
+            }
+        }
+    }
+
+    fn type_of(&self, term: &Term) -> Type {
+        match term {
+            Term::Variable(slot) => self.variables[*slot].kind.unwrap_or(Type::Number),
+            Term::Number(_) => Type::Number,
+            Term::Null => Type::Pointer,
+            Term::Name(_) => Type::Function,
+            Term::Apply(function, _) => {
+                let found = Function::ALL.iter().find(|(known, ..)| known == function);
+                found.map_or(Type::Number, |(.., kind)| *kind)
+            }
+            Term::Arithmetic(left, _, right) => match (self.type_of(left), self.type_of(right)) {
+                (Type::Pointer, Type::Pointer) => Type::Number,
+                (Type::Number, kind) | (kind, _) => kind,
+            },
+        }
+    }
+
+    fn apply(&mut self, name: &Name, arguments: &[Expression]) -> Parsed<(Term, Type)> {
+        let found = Function::ALL.iter().find(|(_, word, ..)| *word == name.text);
+        let Some((function, word, takes, gives)) = found else {
+            if self.define_named(&name.text).is_some() {
+                let message = format!("`{}` is a condition, not a term", name.text);
+                return Err(self.error(name.span, message, "expected a term"));
+            }
+            let defined = self.defines.iter().map(|define| define.name.text.as_str());
+            let known = Function::ALL.iter().map(|(_, word, ..)| *word).chain(defined);
+            self.errors.push(unknown("function", name, known));
+            return Err(Failed);
+        };
+        let [argument] = arguments else {
+            let message = format!("`{word}` takes one argument");
+            return Err(self.error(name.span, message, format!("expected `{word}(r)`")));
+        };
+        let (term, kind) = self.term(argument)?;
+        let good = match takes {
+            Takes::Pointer => kind == Type::Pointer,
+            Takes::PointerOrBlock => matches!(kind, Type::Pointer | Type::Block),
+        };
+        if !good {
+            let message = format!("`{word}` is asked of {}", kind.describe());
+            return Err(self.error(argument.span, message, "expected a pointer"));
+        }
+        Ok((Term::Apply(*function, Box::new(term)), *gives))
+    }
+}
+
+/// Whether values of the two types can be compared. Numbers stand for pointers and times too.
+fn fits(one: Type, other: Type) -> bool {
+    let loose = |kind| matches!(kind, Type::Pointer | Type::Number | Type::Time);
+    one == other || (loose(one) && loose(other))
+}
+
+/// The names that a pattern itself introduced: in scope only inside its quantifier. An event's
+/// variable that was there before belongs to the rule.
+fn own_names<'p>(pattern: &'p Pattern, before: &[bool], variables: &[Open]) -> Vec<&'p str> {
+    match pattern {
+        Pattern::Variable(name) => vec![name.text.as_str()],
+        Pattern::Event(event) => {
+            let fresh =
+                |name: &&Name| variables[before.len()..].iter().any(|open| open.span == name.span);
+            let all = std::iter::once(&event.time).chain(&event.arguments);
+            all.filter(fresh).map(|name| name.text.as_str()).collect()
+        }
+    }
+}
+
+/// The term that the key of an event must equal, from `key == TERM` in the body, if the term is
+/// known before the event is.
+fn key_of(matched: &EventMatch, body: &Condition, bound: &[bool]) -> Option<Term> {
+    let Match::Variable(slot) = matched.arguments.get(matched.kind.key_argument())? else {
+        return None;
+    };
+    conjuncts(body).iter().find_map(|condition| match condition {
+        Condition::Compare(Term::Variable(key), Relation::Equal, term)
+        | Condition::Compare(term, Relation::Equal, Term::Variable(key))
+            if key == slot && known_before(term, bound) =>
+        {
+            Some(term.clone())
+        }
+        _ => None,
+    })
+}
+
+/// The block that a pointer of a quantifier must point into, from `Bid(pointer) == TERM`.
+fn block_of(slot: Slot, body: &Condition, bound: &[bool]) -> Option<Term> {
+    let of_pointer = Term::Apply(Function::Bid, Box::new(Term::Variable(slot)));
+    conjuncts(body).iter().find_map(|condition| match condition {
+        Condition::Compare(left, Relation::Equal, right) => {
+            let other = if *left == of_pointer { right } else { left };
+            let pointer = if *left == of_pointer { left } else { right };
+            (*pointer == of_pointer && known_before(other, bound)).then(|| other.clone())
+        }
+        _ => None,
+    })
+}
+
+fn conjuncts(body: &Condition) -> &[Condition] {
+    match body {
+        Condition::And(all) => all.as_slice(),
+        other => std::slice::from_ref(other),
+    }
+}
+
+fn known_before(term: &Term, bound: &[bool]) -> bool {
+    match term {
+        Term::Variable(slot) => bound.get(*slot).copied().unwrap_or(false),
+        Term::Number(_) | Term::Null | Term::Name(_) => true,
+        Term::Apply(_, inner) => known_before(inner, bound),
+        Term::Arithmetic(left, _, right) => known_before(left, bound) && known_before(right, bound),
+    }
+}

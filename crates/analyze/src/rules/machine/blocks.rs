@@ -1,0 +1,204 @@
+//! Blocks of memory that are never the same twice: which are live, which one an address is in, and
+//! what became of each.
+
+use crate::rules::model::{REGION_HEAP, REGION_LEFT};
+use crate::rules::state::{BlockFacts, BlockId, Pointer};
+use std::collections::BTreeMap;
+
+/// A number of a call stack that was kept.
+pub type StackId = u32;
+
+/// How a block ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Release {
+    /// When.
+    pub time: u64,
+    /// The pointer that it was freed by.
+    pub pointer: Pointer,
+    /// The chain of that pointer.
+    pub chain: super::chains::Node,
+    /// By which calls.
+    pub stack: StackId,
+}
+
+/// A block and its history.
+#[derive(Clone, Copy, Debug)]
+pub struct Block {
+    /// What rules may ask.
+    pub facts: BlockFacts,
+    /// By which calls it was allocated.
+    pub stack: StackId,
+    /// How it ended, if it did.
+    pub release: Option<Release>,
+    /// Whether its address is still unknown: `posix_memalign` stores it where we do not look.
+    pub unplaced: bool,
+}
+
+impl Block {
+    /// First address past the block.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.facts.begin.saturating_add(self.facts.size)
+    }
+
+    /// Whether it is neither freed nor left.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.release.is_none() && self.facts.region != REGION_LEFT
+    }
+}
+
+/// All blocks of a process.
+#[derive(Default)]
+pub struct Blocks {
+    /// By number; number 0 is no block.
+    all: Vec<Block>,
+    /// Live heap blocks by first address.
+    live: BTreeMap<u64, BlockId>,
+    /// Freed heap blocks whose memory no later block has taken, by first address.
+    freed: BTreeMap<u64, BlockId>,
+}
+
+impl Blocks {
+    /// The block of a number.
+    #[must_use]
+    pub fn get(&self, id: BlockId) -> Option<&Block> {
+        self.all.get(id.0.checked_sub(1)? as usize)
+    }
+
+    /// The block of a number, to change.
+    pub fn get_mut(&mut self, id: BlockId) -> Option<&mut Block> {
+        self.all.get_mut(id.0.checked_sub(1)? as usize)
+    }
+
+    /// How many blocks there ever were.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// Adds a block that is not part of the heap's map: a frame, a variable, an unplaced one.
+    pub fn add(&mut self, facts: BlockFacts, stack: StackId, unplaced: bool) -> BlockId {
+        self.all.push(Block { facts, stack, release: None, unplaced });
+        BlockId(self.all.len() as u32)
+    }
+
+    /// Adds a heap block. What the map still had there is gone: the allocator says so.
+    pub fn allocate(&mut self, facts: BlockFacts, stack: StackId) -> BlockId {
+        let id = self.add(facts, stack, false);
+        // A block of no bytes still has an address of its own.
+        self.forget(facts.begin, facts.size.max(1));
+        self.live.insert(facts.begin, id);
+        id
+    }
+
+    /// Gives an unplaced block its address.
+    pub fn place(&mut self, id: BlockId, begin: u64) {
+        if let Some(block) = self.get_mut(id) {
+            block.facts.begin = begin;
+            block.unplaced = false;
+            self.live.insert(begin, id);
+        }
+    }
+
+    /// Drops freed blocks from the map where memory is used anew or unmapped.
+    pub fn forget(&mut self, begin: u64, size: u64) {
+        let end = begin.saturating_add(size);
+        let mut gone: Vec<u64> = self.freed.range(begin..end).map(|(at, _)| *at).collect();
+        if let Some((at, id)) = self.freed.range(..begin).next_back()
+            && self.get(*id).is_some_and(|block| block.end() > begin)
+        {
+            gone.push(*at);
+        }
+        for at in gone {
+            self.freed.remove(&at);
+        }
+    }
+
+    /// Ends a heap block.
+    pub fn release(&mut self, id: BlockId, release: Release) {
+        let Some(block) = self.get_mut(id) else { return };
+        block.release = Some(release);
+        let begin = block.facts.begin;
+        self.live.remove(&begin);
+        self.freed.insert(begin, id);
+    }
+
+    /// The live or the last freed heap block that begins at an address.
+    #[must_use]
+    pub fn beginning_at(&self, address: u64) -> Option<BlockId> {
+        self.live.get(&address).or_else(|| self.freed.get(&address)).copied()
+    }
+
+    /// The live or the last freed heap block that an address is in.
+    #[must_use]
+    pub fn containing(&self, address: u64) -> Option<BlockId> {
+        let inside = |map: &BTreeMap<u64, BlockId>| {
+            let (_, id) = map.range(..=address).next_back()?;
+            (address < self.get(*id)?.end()).then_some(*id)
+        };
+        inside(&self.live).or_else(|| inside(&self.freed))
+    }
+
+    /// Live heap blocks by address.
+    pub fn live(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.live.values().copied()
+    }
+
+    /// Heap blocks that were freed, oldest first.
+    pub fn freed(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let freed = |block: &Block| block.release.is_some() && block.facts.region == REGION_HEAP;
+        let numbered = self.all.iter().enumerate();
+        numbered.filter(move |(_, block)| freed(block)).map(|(at, _)| BlockId(at as u32 + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn facts(begin: u64, size: u64) -> BlockFacts {
+        BlockFacts { begin, size, time: 0, family: 0, region: REGION_HEAP }
+    }
+
+    fn release(address: u64) -> Release {
+        let pointer = Pointer { address, block: None };
+        Release { time: 0, pointer, chain: Default::default(), stack: 0 }
+    }
+
+    proptest! {
+        /// The oracle keeps a block number for every address.
+        #[test]
+        fn addresses_lead_to_their_latest_block(
+            steps in prop::collection::vec((0u64..16, 0u64..5, any::<bool>()), 1..60),
+        ) {
+            let mut blocks = Blocks::default();
+            let mut owner: Vec<Option<BlockId>> = vec![None; 100];
+            for (at, size, free) in steps {
+                let begin = at * 6;
+                let there = blocks.live.get(&begin).copied();
+                match (there, free) {
+                    (Some(id), true) => blocks.release(id, release(begin)),
+                    (None, false) => {
+                        let id = blocks.allocate(facts(begin, size), 0);
+                        // Whatever a successor overlaps is forgotten whole.
+                        let taken: Vec<BlockId> = (begin..begin + size.max(1))
+                            .filter_map(|address| owner[address as usize])
+                            .collect();
+                        for slot in &mut owner {
+                            if slot.is_some_and(|known| taken.contains(&known)) {
+                                *slot = None;
+                            }
+                        }
+                        (begin..begin + size).for_each(|address| owner[address as usize] = Some(id));
+                    }
+                    _ => {}
+                }
+                for (address, expected) in owner.iter().enumerate() {
+                    prop_assert_eq!(blocks.containing(address as u64), *expected);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The calls that are active in a thread, from the calls and returns that go by.
+//!
+//! A call is known by where its return address stands. Frames below a return or a new call are
+//! gone, however they ended, so `longjmp`, exceptions and tail calls need no special care. A jump
+//! to another stack (coroutines) is recognised by its distance and leaves the frames alone.
+
+use crate::rules::state::BlockId;
+
+/// Stacks are further apart than this, frames of one stack are not.
+const ONE_STACK: u64 = 64 << 20;
+/// Frames that a finding shows.
+pub const DEEPEST: usize = 24;
+
+/// An active call.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// The call instruction.
+    pub pc: u64,
+    /// Where the return address stands.
+    pub slot: u64,
+    /// The frame's block, once an address of it was taken.
+    pub block: Option<BlockId>,
+}
+
+/// The active calls of a thread, outermost first.
+#[derive(Default)]
+pub struct Calls {
+    frames: Vec<Frame>,
+}
+
+impl Calls {
+    /// A call has pushed its return address. The frames that this shows to be gone go to `left`.
+    pub fn call(&mut self, pc: u64, slot: u64, left: impl FnMut(BlockId)) {
+        self.drop_below(slot, left);
+        self.frames.push(Frame { pc, slot, block: None });
+    }
+
+    /// A return has read its return address.
+    pub fn ret(&mut self, slot: u64, left: impl FnMut(BlockId)) {
+        self.drop_below(slot, left);
+    }
+
+    fn drop_below(&mut self, slot: u64, mut left: impl FnMut(BlockId)) {
+        while let Some(frame) = self.frames.last() {
+            if frame.slot > slot || slot - frame.slot > ONE_STACK {
+                return;
+            }
+            frame.block.into_iter().for_each(&mut left);
+            self.frames.pop();
+        }
+    }
+
+    /// The innermost call.
+    pub fn top(&mut self) -> Option<&mut Frame> {
+        self.frames.last_mut()
+    }
+
+    /// The instruction at `pc` and the calls that led there, innermost first.
+    #[must_use]
+    pub fn stack(&self, pc: u64) -> Vec<u64> {
+        let calls = self.frames.iter().rev().map(|frame| frame.pc);
+        std::iter::once(pc).chain(calls).take(DEEPEST).collect()
+    }
+
+    /// The calls that are active, innermost first.
+    #[must_use]
+    pub fn callers(&self) -> Vec<u64> {
+        self.frames.iter().rev().map(|frame| frame.pc).take(DEEPEST).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_below_a_return_are_gone_however_they_ended() {
+        let mut calls = Calls::default();
+        let mut left = Vec::new();
+        calls.call(1, 1000, |_| ());
+        calls.call(2, 900, |_| ());
+        calls.top().expect("a frame").block = Some(BlockId(7));
+        calls.call(3, 800, |_| ());
+        assert_eq!(calls.stack(4), [4, 3, 2, 1]);
+        // longjmp into the frame of call 1, which then returns elsewhere.
+        calls.call(5, 950, |block| left.push(block));
+        assert_eq!(calls.stack(6), [6, 5, 1]);
+        assert_eq!(left, [BlockId(7)]);
+        calls.ret(1000, |_| ());
+        assert_eq!(calls.stack(7), [7]);
+    }
+
+    #[test]
+    fn another_stack_leaves_the_frames_alone() {
+        let mut calls = Calls::default();
+        calls.call(1, 1000, |_| ());
+        calls.call(2, 1000 + 2 * ONE_STACK, |_| ());
+        assert_eq!(calls.callers(), [2, 1]);
+    }
+}

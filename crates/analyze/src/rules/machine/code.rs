@@ -1,0 +1,376 @@
+//! One instruction, compiled: what it does to cells, and through which pointers it goes to memory.
+//! Done once for each translated instruction, so that following an execution decodes nothing.
+
+use crate::semantics::{Flow, How, Meaning, Side, Span};
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register,
+};
+
+/// General registers, then four cells for each of the sixteen vector registers.
+pub const CELLS: usize = 16 + 16 * 4;
+const STACK_POINTER: u8 = 4;
+const FRAME_POINTER: u8 = 5;
+
+/// Eight bytes of a register or of a memory operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Of a register.
+    Cell(u8),
+    /// Of the memory operand of this number, from this byte on.
+    Memory(u8, u16),
+    /// Something that carries nothing.
+    Nothing,
+    /// The stack pointer or frame pointer plus this.
+    Stack(u8, i64),
+}
+
+/// What an instruction does to what cells carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The value moves unchanged.
+    Copy(Place, Place),
+    /// A sum of two values.
+    Sum(Place, Place, Place),
+    /// A difference of two values.
+    Difference(Place, Place, Place),
+    /// A value that carries nothing is made.
+    Make(Place),
+}
+
+/// How the address of a memory operand is formed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pointer {
+    /// Whether it is written.
+    pub write: bool,
+    /// Bytes.
+    pub bytes: u16,
+    /// The cell of the base.
+    pub base: Option<u8>,
+    /// The cell of the index, if it is not scaled.
+    pub index: Option<u8>,
+}
+
+/// What an instruction does to the stack pointer beyond pushes, pops, calls and returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackMove {
+    /// Nothing.
+    None,
+    /// Adds.
+    By(i64),
+    /// After a push it is where the push wrote.
+    Push,
+    /// After a pop it is this far behind where the pop read.
+    Pop(u16),
+    /// The frame pointer becomes the stack pointer.
+    Enter,
+    /// To somewhere that we do not follow.
+    Lost,
+}
+
+/// A compiled instruction.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// Its address.
+    pub pc: u64,
+    /// Number of its address in the chains.
+    pub place: u32,
+    /// What it does to cells. All sources are read before anything is written.
+    pub actions: Vec<Action>,
+    /// Its memory operands, in the order of the stream.
+    pub pointers: Vec<Pointer>,
+    /// Bytes of memory operands that carry nothing afterwards.
+    pub wiped: Vec<u8>,
+    /// Whether its store only saves a register.
+    pub saves: bool,
+    /// Whether it repeats a string move.
+    pub moves: bool,
+    /// Whether vectors are loaded: glibc reads past the end of strings on purpose.
+    pub vector_read: bool,
+    /// What it does to the stack pointer.
+    pub stack: StackMove,
+    /// What the values of its results depend on.
+    pub meaning: Meaning,
+    /// Whether it overwrites the frame pointer.
+    pub writes_frame_pointer: bool,
+    /// Whether its results count as written though its operands are not: masks that tell where
+    /// vectors differ, and the clearing of bits before a bit field is stored.
+    pub cleanses: bool,
+}
+
+/// Compiles the instruction with these bytes.
+#[must_use]
+pub fn compile(pc: u64, bytes: &[u8], place: u32, factory: &mut InstructionInfoFactory) -> Code {
+    let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
+    let meaning = Meaning::of(&instruction, factory);
+    let pointers = pointers(&instruction, factory);
+    let mut code = Code {
+        pc,
+        place,
+        actions: Vec::new(),
+        wiped: Vec::new(),
+        saves: matches!(meaning.shuttle, Some(crate::semantics::Shuttle::Save(_))),
+        moves: meaning.repeats == Some(crate::semantics::StringOp::Moves),
+        vector_read: pointers.iter().any(|pointer| !pointer.write && pointer.bytes >= 16),
+        stack: stack_move(&instruction),
+        writes_frame_pointer: meaning.defines.general_bytes(FRAME_POINTER) != 0,
+        cleanses: cleanses(&instruction),
+        pointers,
+        meaning,
+    };
+    code.actions(&instruction);
+    code
+}
+
+fn pointers(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Vec<Pointer> {
+    let used = factory.info(instruction).used_memory();
+    let mut list = Vec::with_capacity(2);
+    for write in [false, true] {
+        let accessed = |access: OpAccess| match access {
+            OpAccess::ReadWrite | OpAccess::ReadCondWrite => true,
+            OpAccess::Write | OpAccess::CondWrite => write,
+            OpAccess::Read | OpAccess::CondRead => !write,
+            OpAccess::None | OpAccess::NoMemAccess => false,
+        };
+        for memory in used.iter().filter(|memory| accessed(memory.access())) {
+            list.push(Pointer {
+                write,
+                bytes: memory.memory_size().size() as u16,
+                base: general(memory.base()),
+                index: general(memory.index()).filter(|_| memory.scale() == 1),
+            });
+        }
+    }
+    list
+}
+
+/// The cell of a 64-bit general register.
+fn general(register: Register) -> Option<u8> {
+    (register.is_gpr64()).then(|| register.number() as u8)
+}
+
+fn stack_move(instruction: &Instruction) -> StackMove {
+    use Mnemonic as M;
+    let writes_stack_pointer = instruction.op_count() > 0
+        && instruction.op_kind(0) == OpKind::Register
+        && instruction.op_register(0) == Register::RSP;
+    match instruction.mnemonic() {
+        M::Push | M::Pushfq | M::Call => StackMove::Push,
+        M::Pop if writes_stack_pointer => StackMove::Lost,
+        M::Pop | M::Popfq => StackMove::Pop(8),
+        M::Ret => StackMove::Pop(
+            8 + if instruction.op_count() == 1 { instruction.immediate16() } else { 0 },
+        ),
+        M::Leave => StackMove::Pop(8),
+        M::Sub if writes_stack_pointer && is_immediate(instruction, 1) => {
+            StackMove::By((instruction.immediate(1) as i64).wrapping_neg())
+        }
+        M::Add if writes_stack_pointer && is_immediate(instruction, 1) => {
+            StackMove::By(instruction.immediate(1) as i64)
+        }
+        M::Lea
+            if writes_stack_pointer
+                && instruction.memory_base() == Register::RSP
+                && instruction.memory_index() == Register::None =>
+        {
+            StackMove::By(instruction.memory_displacement64() as i64)
+        }
+        M::Mov
+            if instruction.op0_register() == Register::RBP
+                && instruction.op1_register() == Register::RSP =>
+        {
+            StackMove::Enter
+        }
+        M::Cmp | M::Test => StackMove::None,
+        _ if writes_stack_pointer => StackMove::Lost,
+        _ => StackMove::None,
+    }
+}
+
+fn is_immediate(instruction: &Instruction, operand: u32) -> bool {
+    instruction.op_count() > operand && instruction.try_immediate(operand).is_ok()
+}
+
+fn cleanses(instruction: &Instruction) -> bool {
+    use Mnemonic as M;
+    match instruction.mnemonic() {
+        M::Pmovmskb | M::Vpmovmskb | M::Movmskps | M::Movmskpd | M::Vmovmskps | M::Vmovmskpd => {
+            true
+        }
+        M::Ptest | M::Vptest | M::Pcmpistri | M::Vpcmpistri | M::Pcmpestri | M::Vpcmpestri => true,
+        // A mask that keeps all but a few bits makes room for a bit field.
+        M::And => is_immediate(instruction, 1) && (instruction.immediate(1) as i64) < 0,
+        _ => false,
+    }
+}
+
+impl Code {
+    fn actions(&mut self, instruction: &Instruction) {
+        if self.meaning.repeats.is_some() {
+            self.wiped =
+                (0u8..).zip(&self.pointers).filter(|(_, p)| p.write).map(|(n, _)| n).collect();
+            return;
+        }
+        if let Some(action) = stack_address(instruction) {
+            self.actions.push(action);
+            return;
+        }
+        let arithmetic = self.arithmetic(instruction);
+        for flow in self.meaning.flows.clone() {
+            match flow {
+                Flow::Copy { to, from } => self.copies(to, from),
+                Flow::Make { parts, write, how, .. } => {
+                    if let (How::Offset, Some(action)) = (how, arithmetic) {
+                        self.actions.push(action);
+                        // Anything else it makes are flags.
+                        continue;
+                    }
+                    for cell in 0..CELLS as u8 {
+                        let touched = match cell {
+                            0..16 => parts.general_bytes(cell) != 0,
+                            _ => {
+                                parts.vector_bytes((cell - 16) / 4) >> ((cell - 16) % 4 * 8) & 0xff
+                                    != 0
+                            }
+                        };
+                        if touched && cell != STACK_POINTER {
+                            self.actions.push(Action::Make(Place::Cell(cell)));
+                        }
+                    }
+                    if let Some(Span { side: Side::Memory(slot), .. }) = write {
+                        self.makes_memory(slot);
+                    }
+                }
+            }
+        }
+    }
+
+    /// A stored value that is not a copy: eight bytes of it have a chain that begins here.
+    fn makes_memory(&mut self, slot: u8) {
+        match self.pointers.get(slot as usize) {
+            Some(pointer) if pointer.bytes == 8 => {
+                self.actions.push(Action::Make(Place::Memory(slot, 0)));
+            }
+            _ => self.wiped.push(slot),
+        }
+    }
+
+    /// Additions and subtractions of 64 bits, in which a pointer keeps its block.
+    fn arithmetic(&self, instruction: &Instruction) -> Option<Action> {
+        use Mnemonic as M;
+        if instruction.mnemonic() == M::Lea {
+            return lea(instruction);
+        }
+        let to = operand(instruction, 0, &self.pointers, true)?;
+        let left = operand(instruction, 0, &self.pointers, false)?;
+        let right = match instruction.op_count() {
+            1 => Place::Nothing,
+            _ if is_immediate(instruction, 1) => Place::Nothing,
+            _ => operand(instruction, 1, &self.pointers, false)?,
+        };
+        match instruction.mnemonic() {
+            M::Add | M::Inc | M::Dec => Some(Action::Sum(to, left, right)),
+            M::Sub => Some(Action::Difference(to, left, right)),
+            // Alignment keeps the block; a mask in a register is as good as a constant.
+            M::And => Some(Action::Sum(to, left, right)),
+            _ => None,
+        }
+    }
+
+    /// Byte-for-byte copies, in pieces of eight bytes; what is narrower carries nothing.
+    fn copies(&mut self, to: Span, from: Span) {
+        let mut done = 0;
+        while done < to.bytes {
+            let target = place(to, done);
+            let whole = to.bytes - done >= 8;
+            match (target, place(from, done)) {
+                (Some(target), Some(source)) if whole => {
+                    self.actions.push(Action::Copy(target, source))
+                }
+                (Some(Place::Memory(slot, _)), _) => self.wiped.push(slot),
+                (Some(target), _) => self.actions.push(Action::Make(target)),
+                (None, _) => self.partial(to),
+            }
+            done += 8;
+        }
+    }
+
+    /// Part of a cell is overwritten.
+    fn partial(&mut self, to: Span) {
+        match to.side {
+            Side::General(number) if number != STACK_POINTER => {
+                self.actions.push(Action::Make(Place::Cell(number)));
+            }
+            Side::General(_) => {}
+            Side::Vector(number) if number < 16 => {
+                let lane = (to.from / 8).min(3) as u8;
+                self.actions.push(Action::Make(Place::Cell(16 + number * 4 + lane)));
+            }
+            Side::Vector(_) => {}
+            Side::Memory(slot) => self.wiped.push(slot),
+        }
+    }
+}
+
+/// The eight bytes of a span that begin `offset` bytes into it; none if they are split.
+fn place(span: Span, offset: u16) -> Option<Place> {
+    let at = span.from + offset;
+    match span.side {
+        Side::Memory(slot) => Some(Place::Memory(slot, at)),
+        Side::General(number) if at == 0 => Some(Place::Cell(number)),
+        Side::Vector(number) if at.is_multiple_of(8) && at < 32 && number < 16 => {
+            Some(Place::Cell(16 + number * 4 + (at / 8) as u8))
+        }
+        _ => None,
+    }
+}
+
+fn operand(
+    instruction: &Instruction,
+    index: u32,
+    pointers: &[Pointer],
+    write: bool,
+) -> Option<Place> {
+    match instruction.op_kind(index) {
+        OpKind::Register => {
+            let cell = general(instruction.op_register(index))?;
+            (cell != STACK_POINTER || !write).then_some(())?;
+            Some(match cell {
+                STACK_POINTER => Place::Stack(cell, 0),
+                _ => Place::Cell(cell),
+            })
+        }
+        OpKind::Memory => {
+            let slot = pointers.iter().position(|pointer| pointer.write == write)?;
+            (pointers[slot].bytes == 8).then_some(Place::Memory(slot as u8, 0))
+        }
+        _ => None,
+    }
+}
+
+/// `mov r, rsp` takes the address of a local variable.
+fn stack_address(instruction: &Instruction) -> Option<Action> {
+    let takes = instruction.mnemonic() == Mnemonic::Mov
+        && instruction.op_count() == 2
+        && instruction.op_kind(1) == OpKind::Register
+        && instruction.op1_register() == Register::RSP
+        && instruction.op_kind(0) == OpKind::Register;
+    let to = general(instruction.op0_register()).filter(|_| takes)?;
+    let source = if to == FRAME_POINTER { Place::Nothing } else { Place::Stack(STACK_POINTER, 0) };
+    Some(Action::Sum(Place::Cell(to), source, Place::Nothing))
+}
+
+fn lea(instruction: &Instruction) -> Option<Action> {
+    let to = general(instruction.op0_register()).filter(|cell| *cell != STACK_POINTER)?;
+    let base = general(instruction.memory_base());
+    let index = general(instruction.memory_index());
+    let scaled = instruction.memory_index_scale() != 1;
+    let cell = |cell: Option<u8>| cell.map_or(Place::Nothing, Place::Cell);
+    let displacement = instruction.memory_displacement64() as i64;
+    let base = match base {
+        Some(base @ (STACK_POINTER | FRAME_POINTER)) => Place::Stack(base, displacement),
+        other => cell(other),
+    };
+    let index = if scaled { Place::Nothing } else { cell(index) };
+    Some(Action::Sum(Place::Cell(to), base, index))
+}

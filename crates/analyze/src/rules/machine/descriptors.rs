@@ -1,0 +1,151 @@
+//! Which descriptors are open, from the system calls that go by.
+
+use std::collections::BTreeMap;
+
+/// System calls, by number, as far as descriptors are concerned.
+mod number {
+    pub const OPEN: u64 = 2;
+    pub const CLOSE: u64 = 3;
+    pub const PIPE: u64 = 22;
+    pub const DUP: u64 = 32;
+    pub const DUP2: u64 = 33;
+    pub const SOCKET: u64 = 41;
+    pub const ACCEPT: u64 = 43;
+    pub const SOCKETPAIR: u64 = 53;
+    pub const FCNTL: u64 = 72;
+    pub const CREAT: u64 = 85;
+    pub const INOTIFY_INIT: u64 = 253;
+    pub const OPENAT: u64 = 257;
+    pub const SIGNALFD: u64 = 282;
+    pub const TIMERFD_CREATE: u64 = 283;
+    pub const EVENTFD: u64 = 284;
+    pub const ACCEPT4: u64 = 288;
+    pub const SIGNALFD4: u64 = 289;
+    pub const EVENTFD2: u64 = 290;
+    pub const EPOLL_CREATE1: u64 = 291;
+    pub const DUP3: u64 = 292;
+    pub const PIPE2: u64 = 293;
+    pub const INOTIFY_INIT1: u64 = 294;
+    pub const MEMFD_CREATE: u64 = 319;
+    pub const CLOSE_RANGE: u64 = 436;
+    pub const OPENAT2: u64 = 437;
+}
+
+/// `EBADF`, as the kernel answers.
+const BAD_DESCRIPTOR: i64 = -9;
+const DUP_BY_FCNTL: [u64; 2] = [0, 1030];
+
+/// What happened to a descriptor.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct History {
+    /// When it was last opened.
+    pub opened: Option<u64>,
+    /// When it was last closed.
+    pub closed: Option<u64>,
+    /// By which calls it was opened.
+    pub opened_by: super::blocks::StackId,
+    /// By which calls it was closed.
+    pub closed_by: super::blocks::StackId,
+    /// Whether it is open.
+    pub open: bool,
+}
+
+/// What a system call has to do with descriptors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Nothing that we follow.
+    Nothing,
+    /// It made this one.
+    Opens(i64),
+    /// It closes this one.
+    Closes(i64),
+    /// It used this one, and the kernel said that it is not open.
+    Uses(i64),
+    /// It makes two, and stores their numbers where we do not look.
+    OpensTwo,
+    /// It closes all from the first to the last.
+    ClosesRange(i64, i64),
+}
+
+/// What a system call does.
+#[must_use]
+pub fn deed(call: u64, arguments: &[u64; 6], answer: i64) -> Deed {
+    use number as n;
+    let first = i64::from(arguments[0] as i32);
+    match call {
+        n::CLOSE => Deed::Closes(first),
+        n::CLOSE_RANGE if answer == 0 && arguments[2] & 4 == 0 => {
+            Deed::ClosesRange(arguments[0] as i64, arguments[1] as i64)
+        }
+        n::PIPE | n::PIPE2 | n::SOCKETPAIR if answer == 0 => Deed::OpensTwo,
+        _ if answer == BAD_DESCRIPTOR && first >= 0 => Deed::Uses(first),
+        n::FCNTL if DUP_BY_FCNTL.contains(&arguments[1]) && answer >= 0 => Deed::Opens(answer),
+        n::OPEN
+        | n::CREAT
+        | n::OPENAT
+        | n::OPENAT2
+        | n::SOCKET
+        | n::ACCEPT
+        | n::ACCEPT4
+        | n::DUP
+        | n::DUP2
+        | n::DUP3
+        | n::EPOLL_CREATE1
+        | n::EVENTFD
+        | n::EVENTFD2
+        | n::TIMERFD_CREATE
+        | n::SIGNALFD
+        | n::SIGNALFD4
+        | n::INOTIFY_INIT
+        | n::INOTIFY_INIT1
+        | n::MEMFD_CREATE
+            if answer >= 0 =>
+        {
+            Deed::Opens(answer)
+        }
+        _ => Deed::Nothing,
+    }
+}
+
+/// The descriptors of a process.
+#[derive(Default)]
+pub struct Descriptors {
+    all: BTreeMap<i64, History>,
+}
+
+impl Descriptors {
+    /// What happened to a descriptor.
+    #[must_use]
+    pub fn get(&self, descriptor: i64) -> History {
+        self.all.get(&descriptor).copied().unwrap_or_default()
+    }
+
+    /// A descriptor was made.
+    pub fn open(&mut self, descriptor: i64, time: u64, stack: super::blocks::StackId) {
+        let history = self.all.entry(descriptor).or_default();
+        history.opened = Some(time);
+        history.opened_by = stack;
+        history.open = true;
+    }
+
+    /// A descriptor was closed.
+    pub fn close(&mut self, descriptor: i64, time: u64, stack: super::blocks::StackId) {
+        let history = self.all.entry(descriptor).or_default();
+        history.closed = Some(time);
+        history.closed_by = stack;
+        history.open = false;
+    }
+
+    /// All from the first to the last were closed.
+    pub fn close_range(&mut self, first: i64, last: i64, time: u64) {
+        for (_, history) in self.all.range_mut(first..=last.max(first)) {
+            history.closed = Some(time);
+            history.open = false;
+        }
+    }
+
+    /// Open descriptors, in order.
+    pub fn open_ones(&self) -> impl Iterator<Item = i64> + '_ {
+        self.all.iter().filter(|(_, history)| history.open).map(|(number, _)| *number)
+    }
+}

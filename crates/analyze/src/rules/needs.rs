@@ -1,0 +1,122 @@
+//! What must be observed for a rule to be checked. A rule that needs only allocations costs only
+//! those.
+
+use super::model::{
+    Condition, EventKind, EventMatch, Function, Match, Point, Rule, Set, Term, Type, Variable,
+};
+use std::collections::BTreeSet;
+
+/// What a set of rules needs to see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// Calls that allocate and free.
+    pub allocations: bool,
+    /// Every access to memory.
+    pub accesses: bool,
+    /// Which block each pointer was made from: every instruction.
+    pub pointers: bool,
+    /// System calls that make, use and close descriptors.
+    pub descriptors: bool,
+    /// Contents of memory.
+    pub contents: bool,
+    /// Functions whose calls and returns are looked at.
+    pub functions: BTreeSet<String>,
+}
+
+impl Needs {
+    /// What a rule needs.
+    #[must_use]
+    pub fn of(rule: &Rule) -> Self {
+        let mut needs = Self::default();
+        match &rule.point {
+            Point::Deref { .. } => needs.accesses = true,
+            Point::Free | Point::Malloc => needs.allocations = true,
+            Point::Call(name) | Point::Return(name) => {
+                needs.functions.insert(name.clone());
+            }
+            Point::Use | Point::Close => needs.descriptors = true,
+            Point::Exit => {}
+        }
+        needs.condition(&rule.condition, &rule.variables);
+        // The block of a pointer that is freed follows from its address: a live block begins
+        // there, or the last one that did is freed.
+        needs.pointers &= needs.accesses || !matches!(rule.point, Point::Free);
+        needs.allocations |= needs.pointers;
+        needs
+    }
+
+    /// What both need.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.allocations |= other.allocations;
+        self.accesses |= other.accesses;
+        self.pointers |= other.pointers;
+        self.descriptors |= other.descriptors;
+        self.contents |= other.contents;
+        self.functions.extend(other.functions);
+        self
+    }
+
+    fn condition(&mut self, condition: &Condition, variables: &[Variable]) {
+        match condition {
+            Condition::And(all) | Condition::Or(all) => {
+                all.iter().for_each(|one| self.condition(one, variables));
+            }
+            Condition::Not(inner) => self.condition(inner, variables),
+            Condition::Compare(left, _, right) => {
+                self.term(left, variables);
+                self.term(right, variables);
+            }
+            Condition::OverSet(_, _, set, _, body) => {
+                match set {
+                    Set::Heap | Set::Freed => self.allocations = true,
+                    Set::Pointers => self.pointers = true,
+                    Set::Descriptors => self.descriptors = true,
+                }
+                self.condition(body, variables);
+            }
+            Condition::OverTrace(_, event, body) => {
+                self.event(event, variables);
+                self.condition(body, variables);
+            }
+            Condition::FindLast(event) => self.event(event, variables),
+        }
+    }
+
+    fn event(&mut self, event: &EventMatch, variables: &[Variable]) {
+        match event.kind {
+            EventKind::Write => self.accesses = true,
+            EventKind::Malloc | EventKind::Free => self.allocations = true,
+            EventKind::Open | EventKind::Close => self.descriptors = true,
+            EventKind::Call | EventKind::Return => {
+                if let Some(Match::Term(Term::Name(name))) = event.arguments.first() {
+                    self.functions.insert(name.clone());
+                }
+            }
+        }
+        if let Some(key) = &event.key {
+            self.term(key, variables);
+        }
+    }
+
+    fn term(&mut self, term: &Term, variables: &[Variable]) {
+        match term {
+            Term::Apply(function, inner) => {
+                let of_block = matches!(**inner, Term::Variable(slot)
+                    if variables.get(slot).is_some_and(|variable| variable.kind == Type::Block));
+                match function {
+                    Function::Value | Function::Block => self.contents = true,
+                    Function::Width | Function::Releaser => {}
+                    _ if of_block => self.allocations = true,
+                    _ => self.pointers = true,
+                }
+                self.term(inner, variables);
+            }
+            Term::Arithmetic(left, _, right) => {
+                self.term(left, variables);
+                self.term(right, variables);
+            }
+            Term::Variable(_) | Term::Number(_) | Term::Null | Term::Name(_) => {}
+        }
+    }
+}

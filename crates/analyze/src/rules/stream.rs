@@ -1,0 +1,226 @@
+//! From the records of a stream to a detector: decodes, compiles each translated instruction once,
+//! and tells the detector what happened.
+
+use super::detector::Detector;
+use super::machine::Access;
+use super::machine::code::{self, Code};
+use base::system_call::{self, Argument};
+use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
+use events::shape::Shape;
+use iced_x86::InstructionInfoFactory;
+
+/// A detector fed from a stream.
+pub struct Stream {
+    decoder: Decoder,
+    feed: Feed,
+    /// Whether the stream was broken somewhere.
+    pub broken: bool,
+}
+
+/// Everything but the decoder, which lends out shapes while it is read.
+struct Feed {
+    detector: Detector,
+    /// For each shape its instructions.
+    shapes: Vec<Vec<Code>>,
+    factory: InstructionInfoFactory,
+    bases: Bases,
+    explicit: Vec<ExplicitAccess>,
+    accesses: Vec<Access>,
+    /// What the kernel read in the system call that comes next.
+    read: Vec<(u64, u64)>,
+    /// Whether the stream said what that system call read and wrote.
+    told: bool,
+}
+
+impl Stream {
+    /// A stream for a detector.
+    #[must_use]
+    pub fn new(detector: Detector) -> Self {
+        let feed = Feed {
+            detector,
+            shapes: Vec::new(),
+            factory: InstructionInfoFactory::new(),
+            bases: Bases::default(),
+            explicit: Vec::new(),
+            accesses: Vec::new(),
+            read: Vec::new(),
+            told: false,
+        };
+        Self { decoder: Decoder::default(), feed, broken: false }
+    }
+
+    /// The detector.
+    #[must_use]
+    pub fn detector(&self) -> &Detector {
+        &self.feed.detector
+    }
+
+    /// The detector, to tell it of functions.
+    pub fn detector_mut(&mut self) -> &mut Detector {
+        &mut self.feed.detector
+    }
+
+    /// An instruction with these bytes faulted when it accessed an address.
+    pub fn fault(&mut self, pc: u64, bytes: &[u8], access: Access) {
+        self.feed.fault(pc, bytes, access);
+    }
+
+    fn feed(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
+        let feed = &mut self.feed;
+        let mut whole = true;
+        self.decoder.records(bytes, |record| whole &= feed.record(record).is_some())?;
+        if whole { Ok(()) } else { Err(Malformed) }
+    }
+}
+
+impl events::Consumer for Stream {
+    fn records(&mut self, bytes: &[u8]) {
+        self.broken |= self.feed(bytes).is_err();
+    }
+
+    fn end(&mut self) {
+        self.feed.detector.exit();
+    }
+}
+
+impl Feed {
+    fn record(&mut self, record: Record<'_, '_>) -> Option<()> {
+        match record {
+            Record::Path(path) => self.path(&path)?,
+            Record::Thread(thread, bases) => {
+                self.bases = bases;
+                self.detector.machine.switch(thread);
+            }
+            Record::Syscall(number, arguments, answer) => {
+                if !self.told {
+                    self.by_signature(number, &arguments, answer);
+                }
+                self.detector.system_call(number, arguments, answer, &self.read);
+                self.read.clear();
+                self.told = false;
+            }
+            Record::Accesses(list) => events::decode::read_accesses(list, &mut self.explicit)?,
+            Record::Cut(_, made) => {
+                self.explicit.truncate(made as usize);
+                self.explicit.clear();
+            }
+            Record::Single(event) => self.single(event),
+            Record::Buffers(buffers) => {
+                self.told = true;
+                for buffer in buffers {
+                    let buffer = buffer?;
+                    match buffer.write {
+                        true => self.detector.machine.kernel_wrote(buffer.address, buffer.length),
+                        false => self.read.push((buffer.address, buffer.length)),
+                    }
+                }
+            }
+            Record::Probe(..) => {}
+        }
+        Some(())
+    }
+
+    /// Where the stream does not tell what the kernel read and wrote, the signature of the call
+    /// does, roughly: enough not to blame a program for using what the kernel gave it.
+    fn by_signature(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
+        /// No structure that the kernel fills without being told its size is larger.
+        const LARGEST: u64 = 400;
+        let Some(call) = system_call::get(number) else { return };
+        for (argument, &address) in call.arguments.iter().zip(arguments) {
+            match argument {
+                Argument::Out(length) => {
+                    let most = arguments.get(*length).copied().unwrap_or(0);
+                    let length = if answer > 0 { most.min(answer as u64) } else { most };
+                    self.detector.machine.mark_written(address, length);
+                }
+                Argument::In(length) => {
+                    self.read.push((address, arguments.get(*length).copied().unwrap_or(0)));
+                }
+                Argument::Output | Argument::Update | Argument::Address if address > 0xffff => {
+                    self.detector.machine.mark_written(address, LARGEST);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn single(&mut self, event: Event) {
+        match event {
+            Event::Enter { function, back, stack, arguments } => {
+                self.detector.enter(function, back, stack, arguments);
+            }
+            Event::Return { function, stack, value } => {
+                self.detector.leave(function, stack, value);
+            }
+            _ => {}
+        }
+    }
+
+    fn path(&mut self, path: &Path<'_, '_>) -> Option<()> {
+        let number = path.number as usize;
+        while self.shapes.len() <= number {
+            self.shapes.push(Vec::new());
+        }
+        if self.shapes[number].is_empty() {
+            self.shapes[number] = self.compile(path.shape);
+        }
+        let Self { detector, shapes, bases, explicit, accesses, .. } = self;
+        let codes = &shapes[number];
+        // Accesses follow their instruction, so that it is complete when the next one comes.
+        let mut open: Option<(usize, bool)> = None;
+        let mut index = 0;
+        let done = expand(path, *bases, explicit, &mut |event| match event {
+            Event::Instruction { .. } | Event::Interrupted { .. } => {
+                complete(detector, codes, open.take(), accesses);
+                open = Some((index, matches!(event, Event::Instruction { .. })));
+                index += 1;
+            }
+            Event::Access { address, size, write } => {
+                accesses.push(Access { address, size, write });
+            }
+            _ => {}
+        });
+        complete(detector, codes, open, accesses);
+        done
+    }
+
+    fn compile(&mut self, shape: &Shape) -> Vec<Code> {
+        let mut codes = Vec::with_capacity(shape.instructions.len());
+        for instruction in &shape.instructions {
+            let place = self.detector.machine.chains.place(instruction.pc);
+            let code = code::compile(instruction.pc, instruction.code(), place, &mut self.factory);
+            codes.push(code);
+        }
+        codes
+    }
+
+    fn fault(&mut self, pc: u64, bytes: &[u8], access: Access) {
+        let place = self.detector.machine.chains.place(pc);
+        let code = code::compile(pc, bytes, place, &mut self.factory);
+        // The operand that faulted, in the place of all of them.
+        let accesses = code.pointers.iter().map(|pointer| Access {
+            size: u32::from(pointer.bytes).max(1),
+            write: pointer.write,
+            ..access
+        });
+        let accesses: Vec<Access> = accesses.collect();
+        self.detector.interrupted(&code, &accesses);
+    }
+}
+
+fn complete(
+    detector: &mut Detector,
+    codes: &[Code],
+    open: Option<(usize, bool)>,
+    accesses: &mut Vec<Access>,
+) {
+    if let Some((index, completed)) = open
+        && let Some(code) = codes.get(index)
+    {
+        match completed {
+            true => detector.instruction(code, accesses),
+            false => detector.interrupted(code, accesses),
+        }
+    }
+    accesses.clear();
+}

@@ -1,0 +1,29 @@
+//! Dynamic slices: everything that a value was made from, going back from a moment.
+//!
+//! A [`Question`] names what is wanted at a moment; [`Question::answer`] goes back through a
+//! [`Trace`] once, keeping the set of register parts and bytes whose definition is still wanted,
+//! and gives a [`Slice`]. The set is exact, so the slice is: nothing is merged or guessed but for
+//! the conventions of [`crate::semantics`].
+//!
+//! Edges are kept apart by [`Kind`], and hold the two executions that they connect. They are kept
+//! for the executions nearest to the question, up to a limit; beyond it executions are only
+//! counted, so that a slice of a hundred million executions costs no memory.
+//!
+//! Parts: [`question`] (what can be asked), [`ending`] (what to ask about an end),
+//! [`explain`] (why a program ended), [`graph`] (the answer), `walk` (going back), `frames`
+//! (calls, control, saved registers), `wanters` (who wants what), `strings` (repeated moves), [`view`] (the slice
+//! as source).
+
+pub mod ending;
+pub mod explain;
+mod frames;
+pub mod graph;
+pub mod question;
+mod strings;
+pub mod view;
+mod walk;
+mod wanters;
+
+pub use graph::{Because, Edge, Kind, Node, Slice, What};
+pub use question::{Follow, Question, Wants};
+pub use view::{Statement, View};

@@ -1,0 +1,114 @@
+//! What can be asked.
+
+use super::graph::{Kind, Slice};
+use super::walk::Walk;
+use crate::dependence::control::Control;
+use crate::dependence::{Moment, Trace};
+use crate::semantics::Parts;
+use rustc_hash::FxHashSet;
+
+/// Which dependences to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// Values alone: a thin slice.
+    Thin,
+    /// Values and addresses.
+    Data,
+    /// Everything.
+    Full,
+}
+
+impl Follow {
+    /// Whether edges of this kind are followed.
+    #[must_use]
+    pub fn follows(self, kind: Kind) -> bool {
+        match kind {
+            Kind::Value => true,
+            Kind::Address => self != Self::Thin,
+            Kind::Control => self == Self::Full,
+        }
+    }
+}
+
+/// What is wanted at the moment of the question.
+#[derive(Clone, Debug, Default)]
+pub struct Wants {
+    /// Register parts of the thread.
+    pub parts: Parts,
+    /// Memory: address, bytes.
+    pub memory: Vec<(u64, u64)>,
+    /// Why the instruction at this address comes to be executed.
+    pub control: Option<u64>,
+}
+
+/// A question.
+pub struct Question<'a> {
+    /// The thread.
+    pub thread: u32,
+    /// The moment: before the instruction that this many came before.
+    pub moment: Moment,
+    /// What is wanted there.
+    pub wants: Wants,
+    /// Which dependences to follow.
+    pub follow: Follow,
+    /// Control dependences, for [`Follow::Full`].
+    pub control: Option<&'a Control>,
+    /// Nothing before this moment is looked at.
+    pub from: Moment,
+    /// Most executions of which edges are kept.
+    pub nodes: usize,
+    /// Most edges between the question and an execution; only within `nodes`.
+    pub depth: u32,
+    /// Bytes of memory whose origin is of no interest.
+    pub prune_memory: Vec<(u64, u64)>,
+    /// Registers whose origin is of no interest.
+    pub prune_parts: Parts,
+    /// Only these threads take part; all if none are given.
+    pub threads: Vec<u32>,
+    /// Whether saved and restored registers are passed by.
+    pub bypass: bool,
+    /// Code (by address) that is not the program's own. The calls that led there are looked for,
+    /// also where that means to go further back than the values do.
+    pub foreign: Option<&'a dyn Fn(u64) -> bool>,
+}
+
+/// Restores that turned out not to be any are remembered, and the walk begun anew; so often.
+const MOST_ATTEMPTS: usize = 32;
+
+impl<'a> Question<'a> {
+    /// Everything about some values at a moment, with the usual limits.
+    #[must_use]
+    pub fn new(thread: u32, moment: Moment, wants: Wants, follow: Follow) -> Self {
+        Self {
+            thread,
+            moment,
+            wants,
+            follow,
+            control: None,
+            from: Moment(0),
+            nodes: 100_000,
+            depth: u32::MAX,
+            prune_memory: Vec::new(),
+            prune_parts: Parts::NONE,
+            threads: Vec::new(),
+            bypass: true,
+            foreign: None,
+        }
+    }
+
+    /// Goes back and finds out.
+    #[must_use]
+    pub fn answer(&self, trace: &'a Trace) -> Slice {
+        let mut not_restores = FxHashSet::default();
+        for attempt in 0.. {
+            let bypass = self.bypass && attempt < MOST_ATTEMPTS;
+            let mut walk = Walk::new(trace, self, bypass, &not_restores);
+            walk.run();
+            match walk.finish() {
+                Ok(slice) => return slice,
+                Err(found) => not_restores.extend(found),
+            }
+        }
+        unreachable!("without bypassing there is nothing to find")
+    }
+}

@@ -1,0 +1,351 @@
+//! A slice as source: statements, how often they took part, and the edges between them.
+//!
+//! Executions of one line of one function are one statement. What happened in code without source
+//! is told as part of the call that led there, with the name of the function that was called. The
+//! statements come in the order in which a reader should look at them: the fewest edges from the
+//! question first, and of those the latest first.
+
+use super::graph::{Because, Kind, Node, Slice, What};
+use crate::dependence::Trace;
+use crate::dependence::system_calls;
+use crate::semantics::Parts;
+use base::{Address, Place};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::Serialize;
+use std::collections::VecDeque;
+use symbols::unwind::StackEnd;
+use symbols::{FoundBy, Level, Memory, Program, Register, Registers, Scene, Stack};
+
+/// A statement in a slice.
+#[derive(Clone, Debug, Serialize)]
+pub struct Statement {
+    /// Where it is.
+    pub place: Place,
+    /// The function without source that it called, if the dependence goes through it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub through: Option<String>,
+    /// System calls that brought something in here.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inputs: Vec<String>,
+    /// Executions of its instructions that are in the slice.
+    pub executions: u64,
+    /// The last of its executions in the slice.
+    pub instance: u64,
+    /// Threads that executed it.
+    pub threads: Vec<u32>,
+    /// Statements between it and the question.
+    pub distance: u32,
+    /// When it was last executed.
+    #[serde(skip)]
+    pub moment: u64,
+}
+
+/// Edges between two statements, as one.
+#[derive(Clone, Debug, Serialize)]
+pub struct Link {
+    /// Who depends, as a number of [`View::statements`]; none is the question.
+    pub user: Option<usize>,
+    /// Which execution of it.
+    pub user_instance: u64,
+    /// On whom.
+    pub on: usize,
+    /// Which execution of it.
+    pub on_instance: u64,
+    /// What for: `value`, `address` or `control`.
+    pub kind: &'static str,
+    /// The variable, memory or register that carried it.
+    pub because: String,
+    /// How many such edges there are.
+    pub count: u64,
+}
+
+/// A slice as source.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct View {
+    /// Statements, the nearest to the question first.
+    pub statements: Vec<Statement>,
+    /// Edges, in the same order.
+    pub links: Vec<Link>,
+    /// Whether there was more than the question's limit allows.
+    pub cut: bool,
+}
+
+/// Memory of which nothing is known.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&self, _: Address, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+type Key = (Option<String>, Option<u32>, Option<String>, Option<String>);
+
+/// Makes views of slices of one program.
+pub struct Viewer<'a> {
+    trace: &'a Trace,
+    program: &'a Program,
+    places: FxHashMap<u64, (Place, bool)>,
+}
+
+impl<'a> Viewer<'a> {
+    /// For a trace and the program that ran.
+    #[must_use]
+    pub fn new(trace: &'a Trace, program: &'a Program) -> Self {
+        Self { trace, program, places: FxHashMap::default() }
+    }
+
+    /// The slice as source.
+    #[must_use]
+    pub fn view(&mut self, slice: &Slice) -> View {
+        let mut keys: FxHashMap<Key, usize> = FxHashMap::default();
+        let mut statements: Vec<Statement> = Vec::new();
+        let mut of_node: Vec<Option<(usize, u64)>> = Vec::with_capacity(slice.nodes.len());
+        for node in &slice.nodes {
+            let Some((place, through, instance)) = self.place_of(slice, node) else {
+                of_node.push(None);
+                continue;
+            };
+            let key = (place.file.clone(), place.line, place.function.clone(), through.clone());
+            let number = *keys.entry(key).or_insert_with(|| {
+                statements.push(Statement {
+                    place,
+                    through,
+                    inputs: Vec::new(),
+                    executions: 0,
+                    instance,
+                    threads: Vec::new(),
+                    distance: u32::MAX,
+                    moment: node.moment.0,
+                });
+                statements.len() - 1
+            });
+            note(&mut statements[number], node);
+            of_node.push(Some((number, instance)));
+        }
+        measure(&mut statements, &of_node, slice);
+        let order = sort(&mut statements);
+        let links = self.links(slice, &of_node, &order, &statements);
+        View { statements, links, cut: slice.cut }
+    }
+
+    /// Where a node is shown: its own line, or the line of the call that led to it with the name
+    /// of what was called; and which execution of that line it is. None for the question.
+    fn place_of(&mut self, slice: &Slice, node: &Node) -> Option<(Place, Option<String>, u64)> {
+        if node.what == What::Question {
+            return None;
+        }
+        let unknown = || Place::default().in_function("before the window");
+        let Some(instruction) = node.instruction else { return Some((unknown(), None, 0)) };
+        let (mut pc, mut instance) = (self.pc(instruction), node.instance);
+        let (mut place, mut own) = self.place(pc);
+        let innermost = place.clone();
+        let mut through = None;
+        let mut frame = node.frame;
+        while !own {
+            through = place.function.clone().or_else(|| Some(format!("*{}", Address(pc))));
+            let Some((parent, call, call_instance, _)) = slice.frames[frame as usize].caller else {
+                return Some((innermost, None, node.instance));
+            };
+            (pc, instance, frame) = (self.pc(call), call_instance, parent);
+            (place, own) = self.place(pc);
+        }
+        Some((place, through, instance))
+    }
+
+    fn pc(&self, instruction: u32) -> u64 {
+        self.trace.blocks.statics[instruction as usize].pc
+    }
+
+    /// The line of an address, and whether there is one.
+    fn place(&mut self, pc: u64) -> (Place, bool) {
+        let program = self.program;
+        let known = self.places.entry(pc).or_insert_with(|| {
+            let mut place = program.symbolise(Address(pc)).place();
+            if place.function.is_none() {
+                place.function = program.symbol_at(Address(pc)).map(|(name, _)| name);
+            }
+            let own = has_source(program, pc);
+            (place, own)
+        });
+        known.clone()
+    }
+
+    fn links(
+        &mut self,
+        slice: &Slice,
+        of_node: &[Option<(usize, u64)>],
+        order: &[usize],
+        statements: &[Statement],
+    ) -> Vec<Link> {
+        let mut links: Vec<Link> = Vec::new();
+        let mut known: FxHashMap<(Option<usize>, usize, &'static str, String), usize> =
+            FxHashMap::default();
+        for edge in &slice.edges {
+            let Some((on, on_instance)) = of_node[edge.on as usize] else { continue };
+            let user = of_node[edge.user as usize];
+            let kind = match edge.kind {
+                Kind::Value => "value",
+                Kind::Address => "address",
+                Kind::Control => "control",
+            };
+            if user.is_some_and(|(user, instance)| (user, instance) == (on, on_instance)) {
+                continue;
+            }
+            let because = self.because(slice, edge.because, edge.user, edge.on);
+            let (user, user_instance) =
+                user.map_or((None, 0), |(user, at)| (Some(order[user]), at));
+            let on = order[on];
+            let key = (user, on, kind, because.clone());
+            match known.get(&key) {
+                Some(link) => links[*link].count += 1,
+                None => {
+                    known.insert(key, links.len());
+                    links.push(Link {
+                        user,
+                        user_instance,
+                        on,
+                        on_instance,
+                        kind,
+                        because,
+                        count: 1,
+                    });
+                }
+            }
+        }
+        let distance = |at: Option<usize>| at.map_or(0, |at| statements[at].distance + 1);
+        links.sort_by_key(|link| (distance(link.user), link.user, link.on));
+        links
+    }
+
+    /// What carried a dependence, in the program's words where it has any.
+    fn because(&self, slice: &Slice, because: Because, user: u32, on: u32) -> String {
+        match because {
+            Because::Branch => "branch".into(),
+            Because::Call => "call".into(),
+            Because::Memory { address, bytes } => {
+                let ends = [user, on].map(|node| &slice.nodes[node as usize]);
+                let named = ends.into_iter().find_map(|node| self.variable(slice, node, address));
+                named.unwrap_or_else(|| format!("[{}, {bytes}]", Address(address)))
+            }
+            Because::Parts(parts) => {
+                let node = &slice.nodes[user as usize];
+                self.register_variable(slice, node, parts).unwrap_or_else(|| {
+                    parts.name().map_or_else(String::new, |name| format!("${name}"))
+                })
+            }
+        }
+    }
+
+    /// Asks about the variables that a node sees: all frames that called it are known by the
+    /// addresses of their return addresses.
+    fn with_scene<R>(
+        &self,
+        slice: &Slice,
+        node: &Node,
+        ask: impl FnOnce(&Scene<'_>) -> Option<R>,
+    ) -> Option<R> {
+        let mut frames = Vec::new();
+        let (mut pc, mut frame) = (self.pc(node.instruction?), node.frame);
+        loop {
+            let own = &slice.frames[frame as usize];
+            frames.push(symbols::Frame {
+                pc: Address(pc),
+                registers: Registers::default(),
+                cfa: (own.slot != 0).then(|| Address(own.slot + 8)),
+                found_by: FoundBy::CallFrameInfo,
+                exact: true,
+            });
+            let Some((parent, call, ..)) = own.caller.filter(|_| frames.len() < 16) else { break };
+            (pc, frame) = (self.pc(call), parent);
+        }
+        let stack = Stack { frames, end: StackEnd::Lost };
+        let (program, memory) = (self.program, &Nothing as &dyn Memory);
+        ask(&Scene { program, memory, stack: &stack, thread_pointer: None })
+    }
+
+    fn variable(&self, slice: &Slice, node: &Node, address: u64) -> Option<String> {
+        self.with_scene(slice, node, |scene| {
+            let level = own_level(scene);
+            let names = scene.names_of(level, Address(address));
+            names.into_iter().next().map(|naming| naming.expression)
+        })
+    }
+
+    fn register_variable(&self, slice: &Slice, node: &Node, parts: Parts) -> Option<String> {
+        let name = parts.name()?;
+        let register = Register::named(&name)?;
+        self.with_scene(slice, node, |scene| {
+            let names = scene.names_of_register(Level::default(), register);
+            names.into_iter().next().map(|naming| naming.expression)
+        })
+    }
+}
+
+/// The innermost call that has variables.
+fn own_level(scene: &Scene<'_>) -> Level {
+    let has = |level: &Level| !scene.locals(*level).is_empty();
+    let levels = scene.each_call().map(|call| call.level).take(8);
+    levels.into_iter().find(has).unwrap_or_default()
+}
+
+/// Whether the source of the code at an address is known.
+#[must_use]
+pub fn has_source(program: &Program, pc: u64) -> bool {
+    program.line_at(Address(pc)).is_some_and(|line| line.line.line > 0)
+}
+
+fn note(statement: &mut Statement, node: &Node) {
+    statement.executions += 1;
+    statement.moment = statement.moment.max(node.moment.0);
+    if !statement.threads.contains(&node.thread) {
+        statement.threads.push(node.thread);
+        statement.threads.sort_unstable();
+    }
+    if let What::Syscall { number, arguments, answer } = node.what {
+        let [a, ..] = arguments;
+        let text = match number {
+            0 | 17 | 45 => format!("{}({a}, …) = {answer}", system_calls::name(number)),
+            _ => format!("{}(…) = {answer}", system_calls::name(number)),
+        };
+        if !statement.inputs.contains(&text) && statement.inputs.len() < 4 {
+            statement.inputs.push(text);
+        }
+    }
+}
+
+/// How many statements lie between the question and each.
+fn measure(statements: &mut [Statement], of_node: &[Option<(usize, u64)>], slice: &Slice) {
+    let mut after: Vec<Vec<usize>> = vec![Vec::new(); statements.len() + 1];
+    let question = statements.len();
+    let mut seen: FxHashSet<(usize, usize)> = FxHashSet::default();
+    for edge in &slice.edges {
+        let user = of_node[edge.user as usize].map_or(question, |(user, _)| user);
+        if let Some((on, _)) = of_node[edge.on as usize]
+            && seen.insert((user, on))
+        {
+            after[user].push(on);
+        }
+    }
+    let mut open = VecDeque::from([(question, 0)]);
+    while let Some((at, distance)) = open.pop_front() {
+        for on in &after[at] {
+            if statements[*on].distance == u32::MAX {
+                statements[*on].distance = distance;
+                open.push_back((*on, distance + 1));
+            }
+        }
+    }
+}
+
+/// Sorts statements for a reader; where each of the old order went.
+fn sort(statements: &mut Vec<Statement>) -> Vec<usize> {
+    let mut by: Vec<usize> = (0..statements.len()).collect();
+    by.sort_by_key(|at| (statements[*at].distance, std::cmp::Reverse(statements[*at].moment)));
+    let mut order = vec![0; statements.len()];
+    for (new, old) in by.iter().enumerate() {
+        order[*old] = new;
+    }
+    *statements = by.into_iter().map(|old| statements[old].clone()).collect();
+    order
+}

@@ -1,0 +1,307 @@
+//! A replaying runner and the copies of it that checkpoints are, to be asked for moments.
+
+use super::listen::{Events, Finder, Heard, listen};
+use super::supervise::Supervisor;
+use super::{Image, RunError, config_file, high, pipe, prepare};
+use crate::config::{Children, Config, Replaying};
+use crate::control::{Command as Request, Goal, Reply, Stopped};
+use crate::listen::Rings;
+use crate::log_listen::Ears;
+use events::{Consumer, Discard, Plan, Process};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::process::{Child, Command};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+type Consumers = Arc<Mutex<HashMap<i32, Box<dyn Consumer>>>>;
+
+/// A replay that can be asked for moments.
+pub struct Replayer {
+    first: Option<Seat>,
+    consumers: Consumers,
+    listener: Option<JoinHandle<Heard>>,
+    child: Child,
+    /// As long as this is open the runners live.
+    lifeline: Option<OwnedFd>,
+}
+
+/// A process that stands still somewhere in the replay.
+pub struct Seat {
+    socket: OwnedFd,
+    process: i32,
+    consumers: Consumers,
+}
+
+impl Replayer {
+    /// Starts the replay of the last of `processes`, which stands still at its beginning.
+    pub fn start(file: &File, processes: Vec<u32>) -> Result<Self, RunError> {
+        let (reader, writer) = pipe("make a pipe")?;
+        let (lifeline_read, lifeline) = pipe("make a pipe")?;
+        let (ours, theirs) = sockets().map_err(|error| RunError::System("make a socket", error))?;
+        let rings =
+            Rings::new().map_err(|error| RunError::System("make room for events", error))?;
+        let [channel, life, file, control, shared] = [
+            high(&writer)?,
+            high(&lifeline_read)?,
+            high(file)?,
+            high(&theirs)?,
+            high(rings.file())?,
+        ];
+        let config = Config {
+            program: Vec::new(),
+            children: Children::Native,
+            plan: Plan { ticks: true, ..Plan::default() },
+            controlled: false,
+            superblock_limit: usize::MAX,
+            native: false,
+            personality: 0,
+            filters: Vec::new(),
+            recording: None,
+            replaying: Some(Replaying {
+                file: file.as_raw_fd(),
+                processes,
+                outputs: None,
+                control: Some(control.as_raw_fd()),
+            }),
+            executable: -1,
+            channel: channel.as_raw_fd(),
+            lifeline: life.as_raw_fd(),
+            rings: shared.as_raw_fd(),
+        };
+        let config = config_file(&config)?;
+        let keep = [&channel, &life, &file, &control, &shared, &config];
+        let keep = keep.into_iter().map(AsRawFd::as_raw_fd).collect();
+        let mut command = Command::new("/proc/self/exe");
+        let inherited = Supervisor::new().inherited();
+        let image = Image::of(OsStr::new("replay"), &[], config.as_raw_fd(), inherited);
+        prepare(&mut command, image, keep);
+        let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
+        let consumers = Consumers::default();
+        let listener = std::thread::spawn({
+            let consumers = consumers.clone();
+            move || hear(reader, rings, &consumers)
+        });
+        let process = child.id() as i32;
+        let first = Seat { socket: ours, process, consumers: consumers.clone() };
+        let mut replayer = Self {
+            first: None,
+            consumers,
+            listener: Some(listener),
+            child,
+            lifeline: Some(lifeline),
+        };
+        drop((writer, channel, life, lifeline_read, control, theirs));
+        // Until it stands still it cannot be asked anything.
+        match first.hear() {
+            Ok(_) => replayer.first = Some(first),
+            Err(error) => return Err(replayer.failure(&error)),
+        }
+        Ok(replayer)
+    }
+
+    /// The process at the beginning of the log.
+    pub fn take_first(&mut self) -> Option<Seat> {
+        self.first.take()
+    }
+
+    /// What the runners had to say when they could not be asked.
+    pub fn failure(&mut self, error: &io::Error) -> RunError {
+        let heard = self.end();
+        if let Some((what, pc)) = heard.fault {
+            return RunError::Fault { what, pc };
+        }
+        match heard.refused {
+            Some(why) => RunError::Unreadable(why),
+            None => RunError::Fault { what: format!("a replay does not answer: {error}"), pc: 0 },
+        }
+    }
+
+    fn end(&mut self) -> Heard {
+        self.first = None;
+        lock(&self.consumers).clear();
+        drop(self.lifeline.take());
+        // It may have ended before; either way it is gone then.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let listener = self.listener.take();
+        listener.and_then(|listener| listener.join().ok()).unwrap_or_default()
+    }
+}
+
+impl Drop for Replayer {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn lock(consumers: &Consumers) -> MutexGuard<'_, HashMap<i32, Box<dyn Consumer>>> {
+    consumers.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn hear(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> Heard {
+    let mut make = |process: i32| -> Box<dyn Consumer> {
+        lock(consumers).remove(&process).unwrap_or_else(|| Box::new(Discard::default()))
+    };
+    let events = Events::new(Ears::for_events(&mut make), Some(rings));
+    let finder = Finder { resolve: None, names: Vec::new() };
+    // Nobody stops listening before the last runner has gone.
+    let Ok((stopped, _open)) = pipe("make a pipe") else { return Heard::default() };
+    listen(events, &finder, messages, &stopped).0
+}
+
+/// Says when its consumer has had everything.
+struct Ending {
+    inner: Box<dyn Consumer>,
+    done: Sender<()>,
+}
+
+impl Consumer for Ending {
+    fn begin(&mut self, process: Process) {
+        self.inner.begin(process);
+    }
+
+    fn records(&mut self, bytes: &[u8]) {
+        self.inner.records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.inner.end();
+        // Nobody may be waiting any more.
+        let _ = self.done.send(());
+    }
+}
+
+impl Seat {
+    /// The kernel's number of the process.
+    pub fn process(&self) -> i32 {
+        self.process
+    }
+
+    /// Goes on until the goal, observing nothing.
+    pub fn run(&self, to: Goal) -> io::Result<Stopped> {
+        self.ask(&Request::Run { to, plan: None })
+    }
+
+    /// Goes on until the goal; what the plan observes goes to a consumer, which has had all of it
+    /// when this returns.
+    pub fn observe(
+        &self,
+        to: Goal,
+        plan: Plan,
+        consumer: Box<dyn Consumer>,
+    ) -> io::Result<Stopped> {
+        let (done, finished): (_, Receiver<()>) = channel();
+        lock(&self.consumers).insert(self.process, Box::new(Ending { inner: consumer, done }));
+        let stopped = self.ask(&Request::Run { to, plan: Some(Box::new(plan)) })?;
+        // An error says that the consumer is gone: it never got anything.
+        drop(lock(&self.consumers).remove(&self.process));
+        let _ = finished.recv();
+        Ok(stopped)
+    }
+
+    /// Where the process is.
+    pub fn place(&self) -> io::Result<Stopped> {
+        self.ask(&Request::Where)
+    }
+
+    /// Leaves a copy of the process behind.
+    pub fn checkpoint(&self) -> io::Result<Self> {
+        send(&self.socket, &Request::Checkpoint)?;
+        match receive(&self.socket)? {
+            (Reply::Checkpoint { process }, Some(socket)) => {
+                let copy = Self { socket, process, consumers: self.consumers.clone() };
+                Ok(copy)
+            }
+            _ => Err(unexpected()),
+        }
+    }
+
+    /// Reads guest memory; how many bytes there are.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> usize {
+        let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+        let remote = libc::iovec { iov_base: address as *mut _, iov_len: into.len() };
+        // SAFETY: the kernel writes into the slice, and checks the other side.
+        let got = unsafe {
+            libc::process_vm_readv(self.process, &raw const local, 1, &raw const remote, 1, 0)
+        };
+        usize::try_from(got).unwrap_or(0)
+    }
+
+    fn ask(&self, request: &Request) -> io::Result<Stopped> {
+        send(&self.socket, request)?;
+        self.hear()
+    }
+
+    fn hear(&self) -> io::Result<Stopped> {
+        match receive(&self.socket)?.0 {
+            Reply::Stopped(stopped) => Ok(*stopped),
+            Reply::Checkpoint { .. } => Err(unexpected()),
+        }
+    }
+}
+
+fn unexpected() -> io::Error {
+    io::Error::other("a replay gave an answer to something else")
+}
+
+fn sockets() -> io::Result<(OwnedFd, OwnedFd)> {
+    let mut pair = [0; 2];
+    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
+    // SAFETY: the kernel writes two descriptors.
+    if unsafe { libc::socketpair(libc::AF_UNIX, kind, 0, pair.as_mut_ptr()) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: both were just made.
+    Ok(unsafe { (OwnedFd::from_raw_fd(pair[0]), OwnedFd::from_raw_fd(pair[1])) })
+}
+
+fn send(socket: &OwnedFd, request: &Request) -> io::Result<()> {
+    let text = serde_json::to_vec(request)?;
+    // SAFETY: the kernel only reads the text.
+    let sent = unsafe {
+        libc::send(socket.as_raw_fd(), text.as_ptr().cast(), text.len(), libc::MSG_NOSIGNAL)
+    };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Receives an answer, and the descriptor that came with it.
+fn receive(socket: &OwnedFd) -> io::Result<(Reply, Option<OwnedFd>)> {
+    let mut text = vec![0u8; 4 << 20];
+    let mut part = libc::iovec { iov_base: text.as_mut_ptr().cast(), iov_len: text.len() };
+    let mut rights = [0u64; 8];
+    // SAFETY: plain data, all of it alive; the kernel writes at most the lengths it is told.
+    let (got, message) = unsafe {
+        let mut message: libc::msghdr = zeroed();
+        message.msg_iov = &raw mut part;
+        message.msg_iovlen = 1;
+        message.msg_control = rights.as_mut_ptr().cast();
+        message.msg_controllen = size_of::<[u64; 8]>();
+        let flags = libc::MSG_CMSG_CLOEXEC;
+        let mut got = -1;
+        for _ in 0..100 {
+            got = libc::recvmsg(socket.as_raw_fd(), &raw mut message, flags);
+            if got >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+                break;
+            }
+        }
+        (got, message)
+    };
+    if got < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if got == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    // A header of two words, then the descriptor.
+    let descriptor = (message.msg_controllen > size_of::<libc::cmsghdr>()).then(|| {
+        // SAFETY: the kernel has just given it to this process.
+        unsafe { OwnedFd::from_raw_fd(rights[2] as u32 as i32) }
+    });
+    Ok((serde_json::from_slice(&text[..got as usize])?, descriptor))
+}

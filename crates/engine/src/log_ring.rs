@@ -1,0 +1,56 @@
+//! The buffers that a recording runner fills and the host empties. Their fill levels are always up to
+//! date, so that nothing is lost with a process that is killed.
+//!
+//! What goes through are frames of `recording::log`, cut anywhere, and in between contents of
+//! files:
+//! ```text
+//! u32 FILE, u32 0, u64 key, u64 size of the file, u64 offset, u64 length, bytes
+//! ```
+
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The shared words.
+#[repr(C)]
+pub struct Header {
+    /// Set to one when the host has mapped the buffers.
+    pub attached: AtomicU32,
+    /// State and, once it is handed over, length of each buffer.
+    pub buffers: [(AtomicU32, AtomicU32); BUFFERS],
+    /// Bytes in each buffer, whether handed over or not.
+    pub filled: [AtomicU32; BUFFERS],
+    /// What the host has to say.
+    pub state: AtomicU32,
+}
+
+/// Number of buffers.
+pub const BUFFERS: usize = 8;
+/// Bytes of a buffer.
+pub const BUFFER_BYTES: u64 = 1 << 20;
+/// Bytes before the first buffer.
+pub const HEADER_BYTES: u64 = 4096;
+/// Bytes of the whole.
+pub const TOTAL_BYTES: u64 = HEADER_BYTES + BUFFERS as u64 * BUFFER_BYTES;
+
+/// The host cannot store any more.
+pub const REFUSED: u32 = 1;
+
+/// In place of the length of a head: contents of a file follow.
+pub const FILE: u32 = u32::MAX;
+/// Bytes before the contents.
+pub const FILE_HEAD: usize = 40;
+
+/// What the processes of one recording share.
+#[repr(C)]
+pub struct Shared {
+    /// Outputs so far.
+    pub outputs: AtomicU64,
+    /// Not zero while a process writes one.
+    pub writing: AtomicU32,
+    /// Keys of files whose contents some process has sent, or is about to.
+    pub files: [AtomicU64; FILES],
+}
+
+/// Places for keys.
+pub const FILES: usize = 1 << 16;
+/// Bytes of [`Shared`], in whole pages.
+pub const SHARED_BYTES: u64 = (size_of::<Shared>() as u64).next_multiple_of(4096);

@@ -1,0 +1,95 @@
+//! What the host tells the runner while the guest runs: other plans, and where functions are that
+//! the plan names.
+//!
+//! The dispatcher looks into the mailbox before it enters translated code; the host makes sure by
+//! a signal that it comes by soon.
+
+use super::engine::Engine;
+use super::events::{self, Ring};
+use super::layout;
+use super::report;
+use super::sys;
+use crate::report::{Message, ModuleMap};
+use crate::ring::{self, Order};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// Takes the text out of the mailbox.
+fn take(ring: &Ring) -> Option<Order> {
+    let mailbox = ring.mailbox();
+    if !mailbox.has_mail() {
+        return None;
+    }
+    let length = mailbox.length.load(Ordering::Relaxed).min(ring::MAIL_BYTES as u32);
+    let text = layout::EVENT_BUFFERS.start + ring::MAIL_OFFSET;
+    // SAFETY: the text area behind the first page, mapped by `Ring::new`, which the host does not
+    // touch until the text has been taken.
+    let text = unsafe { std::slice::from_raw_parts(text as *const u8, length as usize) };
+    let order = serde_json::from_slice(text).ok();
+    ring::set(&mailbox.taken, mailbox.sent.load(Ordering::Relaxed));
+    order
+}
+
+impl Engine {
+    /// Does what the host asks for. Whether translations may have gone.
+    pub fn take_orders(&mut self) -> bool {
+        match self.ring.as_ref().and_then(take) {
+            None => false,
+            Some(order) => {
+                self.obey(order);
+                true
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Plan(plan) => self.set_plan(*plan),
+            Order::Functions(functions) => {
+                self.stops.add_functions(&functions);
+                for function in functions {
+                    self.cache.drop_range(function, function + 1);
+                }
+            }
+        }
+    }
+
+    /// Asks the host for functions in the code that has been mapped there, if the plan names any.
+    pub fn announce(&mut self, mapped: Range<u64>) {
+        if self.config.plan.names.is_empty() || self.ring.is_none() {
+            return;
+        }
+        for (range, mapping) in self.memory.inside(mapped) {
+            let Some(file) = mapping.file.filter(|_| mapping.protection & libc::PROT_EXEC != 0)
+            else {
+                continue;
+            };
+            let map = ModuleMap {
+                start: range.start,
+                end: range.end,
+                offset: mapping.offset,
+                path: file.to_string(),
+            };
+            report::send(&Message::Module { process: sys::getpid(), map });
+            self.wait_for_functions();
+        }
+    }
+
+    fn wait_for_functions(&mut self) {
+        loop {
+            let Some(ring) = &self.ring else { return };
+            let mailbox = ring.mailbox();
+            events::wait_for_host(&mailbox.sent, mailbox.taken.load(Ordering::Relaxed));
+            if !ring.is_read() {
+                return;
+            }
+            if let Some(order) = take(ring) {
+                let answered = matches!(order, Order::Functions(_));
+                self.obey(order);
+                if answered {
+                    return;
+                }
+            }
+        }
+    }
+}

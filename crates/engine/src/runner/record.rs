@@ -1,0 +1,346 @@
+//! **Recording**: writes down what a replay cannot work out by itself, in the order in which the
+//! baton lets it happen.
+//!
+//! Everything that is not the program's own doing comes in through four doors: system calls,
+//! signals, a few instructions, and which thread runs. Each has a function here that the engine
+//! calls when the door has been passed. Nothing else of the engine knows about recording, except
+//! where it asks [`is_on`] because the kernel must not write behind our back.
+//!
+//! * [`log`]: where the bytes go; [`files`]: contents of mapped files;
+//! * [`image`]: the process as it is when its log begins;
+//! * [`digest`]: what replay compares;
+//! * [`output`]: what whoever started the tool sees;
+//! * [`region`]: which part of the run;
+//! * [`schedule`]: who runs next, and how long;
+//! * [`decide`]: what is answered otherwise, or refused.
+
+mod decide;
+pub mod digest;
+pub mod files;
+pub mod image;
+mod log;
+mod output;
+pub mod region;
+pub mod schedule;
+
+pub use decide::decide;
+
+use super::cpu::{NOT_STARTED, Registers, cpu};
+use super::engine::{Engine, engine};
+use super::memory::Memory;
+use super::signal::SignalInfo;
+use super::thread::Thread;
+use super::{baton, clock, report, sys};
+use crate::config::Recording;
+use crate::effects::{self, Before, Known, Peek, Range};
+use crate::report::{LogOrigin, Message};
+use log::Log;
+use recording::log::{Call, Ending, Entry, Position, SignalData, write_head};
+use schedule::Scheduler;
+
+/// The recorder of this process.
+pub struct Recorder {
+    log: Log,
+    /// The thread that the last entry is about.
+    running: i32,
+    /// This process's number; in a new child still the parent's.
+    process: i32,
+    /// Who runs, and how long.
+    pub scheduler: Scheduler,
+    files: files::Sent,
+    outputs: output::Outputs,
+    head: Vec<u8>,
+    ranges: Vec<Range>,
+    /// Instructions that the running thread executes one by one before it stops.
+    steps: u64,
+    /// When the log began.
+    began: u64,
+}
+
+/// What is noted before a system call.
+pub struct Noted {
+    check: u32,
+    before: Before,
+}
+
+impl Peek for Memory {
+    fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        let there = self.is_readable(address, out.len() as u64);
+        if there {
+            // SAFETY: the guest has that memory and may read it; only we unmap it.
+            unsafe {
+                std::ptr::copy_nonoverlapping(address as *const u8, out.as_mut_ptr(), out.len());
+            }
+        }
+        there
+    }
+}
+
+/// Whether this process is recorded, now or in a region to come.
+pub fn is_on() -> bool {
+    engine().config.recording.is_some()
+}
+
+impl Recorder {
+    /// Starts the log of a process that has just been loaded.
+    pub fn start(how: &Recording) -> Box<Self> {
+        let origin = if how.executed { LogOrigin::Exec } else { LogOrigin::Start };
+        Box::new(Self {
+            log: open(origin),
+            running: 0,
+            process: sys::getpid(),
+            scheduler: Scheduler::new(how.schedule, how.cut),
+            files: files::Sent::new(how.shared),
+            outputs: output::Outputs::new(how.outputs),
+            head: Vec::new(),
+            ranges: Vec::new(),
+            steps: 0,
+            began: clock::now(),
+        })
+    }
+
+    fn put_call(&mut self, call: Call) {
+        self.put(&Entry::Call(Call { time: clock::now(), ..call }), 0);
+    }
+
+    fn put(&mut self, entry: &Entry, payload: u32) {
+        self.head.clear();
+        write_head(entry, payload, &mut self.head);
+        self.log.append(&self.head);
+    }
+
+    fn put_memory(&mut self, address: u64, length: u64) {
+        // SAFETY: whoever asks has seen that the guest has this memory; the baton is ours.
+        self.log
+            .append(unsafe { std::slice::from_raw_parts(address as *const u8, length as usize) });
+    }
+
+    /// A thread has the baton.
+    pub fn switched(&mut self, thread: i32) {
+        if self.running != thread {
+            self.running = thread;
+            self.put(&Entry::Switch { thread, time: clock::now() }, 0);
+        }
+        if self.log.is_refused() {
+            report::send(&Message::Note("the recording ends here".into()));
+            self.log.finish();
+            sys::exit_group(2)
+        }
+    }
+
+    fn call(&mut self, memory: &Memory, mut call: Call) {
+        call.writes.clear();
+        let mut payload = 0;
+        for range in &self.ranges {
+            if memory.is_readable(range.address, range.length) {
+                call.writes.push((range.address, range.length));
+                payload += range.length;
+            }
+        }
+        let writes = std::mem::take(&mut call.writes);
+        let time = clock::now();
+        let entry = Entry::Call(Call { writes: writes.clone(), time, ..call });
+        self.put(&entry, payload as u32);
+        for (address, length) in writes {
+            self.put_memory(address, length);
+        }
+    }
+}
+
+fn open(origin: LogOrigin) -> Log {
+    Log::open(origin).unwrap_or_else(|error| {
+        report::refuse(&format!("no buffers for the log: error {error}"), 0)
+    })
+}
+
+/// Where the running thread is.
+pub fn position(memory: &Memory) -> Position {
+    let registers = &cpu().registers;
+    let check = digest::state(registers, memory);
+    Position { time: clock::now(), pc: registers.pc, check }
+}
+
+/// Before a system call: what must be known of it later.
+pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<Noted> {
+    engine.config.recording.as_ref()?;
+    // A region that begins while the call is under way knows nothing of what was before it.
+    let check = match engine.recorder {
+        Some(_) => digest::call(&cpu().registers, number, arguments, &engine.memory),
+        None => 0,
+    };
+    Some(Noted { check, before: effects::before(number, arguments, &engine.memory) })
+}
+
+/// A system call has returned to the thread that made it.
+pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6], answer: i64) {
+    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    recorder.ranges.clear();
+    let output = recorder.outputs.end(answer);
+    let check = noted.check;
+    if answer == NOT_STARTED {
+        recorder.call(memory, Call { number, answer, check, ..Call::default() });
+        return;
+    }
+    let known =
+        effects::written(number, arguments, answer, &noted.before, &*memory, &mut recorder.ranges);
+    if known != Known::Yes {
+        let why = effects::reason(number, arguments);
+        refuse(&format!("the guest made {}: {why}", describe(number)));
+    }
+    recorder.ranges.extend(numbers_written(number, arguments, answer));
+    recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
+    if number as i64 == libc::SYS_mmap && answer > 0 {
+        files::mapped(recorder, arguments);
+    }
+}
+
+/// Where the kernel, or the engine in its place, tells parent and child the child's number.
+fn numbers_written(number: u64, arguments: [u64; 6], answer: i64) -> Option<Range> {
+    if number as i64 != libc::SYS_clone || answer < 0 {
+        return None;
+    }
+    let (flag, address) = match answer {
+        0 => (libc::CLONE_CHILD_SETTID, arguments[3]),
+        _ => (libc::CLONE_PARENT_SETTID, arguments[2]),
+    };
+    (arguments[0] & flag as u64 != 0).then_some(Range { address, length: 4 })
+}
+
+fn describe(number: u64) -> String {
+    match base::system_call::name(number) {
+        Some(name) => format!("the system call {name}"),
+        None => format!("system call {number}"),
+    }
+}
+
+/// A call that has no return: the end of a thread, or of a process that is not this one.
+pub fn leaves(engine: &mut Engine, noted: Option<Noted>, number: u64) {
+    if let (Some(recorder), Some(noted)) = (&mut engine.recorder, noted) {
+        let call = Call { number, check: noted.check, ..Call::default() };
+        recorder.put_call(call);
+    }
+}
+
+/// A process that shares our memory is ended by a signal.
+pub fn leaves_by_signal(engine: &mut Engine) {
+    let check = digest::state(&cpu().registers, &engine.memory);
+    if let Some(recorder) = &mut engine.recorder {
+        let call = Call { number: libc::SYS_exit_group as u64, check, ..Call::default() };
+        recorder.put_call(call);
+    }
+}
+
+/// A signal comes to the running thread, which has a handler for it.
+pub fn signal(engine: &mut Engine, info: &SignalInfo) {
+    if engine.recorder.is_none() {
+        return;
+    }
+    let at = position(&engine.memory);
+    let used = info.raw.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let info = SignalData { raw: info.raw[..used].to_vec(), trap: info.trap, cr2: info.cr2 };
+    if let Some(recorder) = &mut engine.recorder {
+        recorder.put(&Entry::Signal { at, info }, 0);
+    }
+}
+
+/// The running thread stops for others.
+pub fn stopped(engine: &mut Engine) {
+    if engine.recorder.is_none() {
+        return;
+    }
+    let at = position(&engine.memory);
+    if let Some(recorder) = &mut engine.recorder {
+        recorder.put(&Entry::Stop(at), 0);
+    }
+}
+
+/// The running thread has had its ticks. Whether it stops here; else a few instructions later.
+pub fn slice_ended(recorder: &mut Recorder, thread: i32, left: u64) -> bool {
+    let now = clock::now();
+    recorder.scheduler.slice_ended(thread, now);
+    clock::arm(recorder.scheduler.slice(now).min(left));
+    recorder.steps = recorder.scheduler.steps();
+    recorder.steps == 0
+}
+
+/// Before the running thread goes on: whether one instruction is to be executed by itself, and
+/// whether it is to stop now.
+pub fn cut(engine: &mut Engine) -> (bool, bool) {
+    let Some(recorder) = engine.recorder.as_mut().filter(|recorder| recorder.steps > 0) else {
+        return (false, false);
+    };
+    recorder.steps -= 1;
+    (recorder.steps > 0, recorder.steps == 0)
+}
+
+/// Which of those who wait for the baton is to have it.
+pub fn next(engine: &mut Engine) -> usize {
+    let Some(recorder) = &mut engine.recorder else { return 0 };
+    let waiting = baton::waiting();
+    if waiting.is_empty() { 0 } else { recorder.scheduler.choose(&waiting) }
+}
+
+/// Whether the running thread goes on though others wait.
+pub fn keeps_running(engine: &mut Engine, thread: i32) -> bool {
+    let Some(recorder) = &mut engine.recorder else { return false };
+    recorder.scheduler.keeps(thread, &baton::waiting())
+}
+
+/// An instruction got its answer from the engine.
+pub fn answered(engine: &mut Engine, before: &Registers) {
+    let Some(recorder) = &mut engine.recorder else { return };
+    let after = &cpu().registers;
+    let registers = (0..16u8)
+        .map(|number| (number, after.general[number as usize]))
+        .filter(|(number, value)| before.general[*number as usize] != *value)
+        .collect();
+    recorder.put(&Entry::Answer { registers, flags: after.flags }, 0);
+}
+
+/// The running thread is about to become another program. The log ends if this succeeds and the
+/// process is not another one that shares our memory.
+pub fn executes(engine: &mut Engine, thread: &Thread) {
+    if let Some(recorder) = &mut engine.recorder {
+        recorder.put(&Entry::Exec, 0);
+        if !thread.foreign {
+            recorder.log.finish();
+        }
+    }
+}
+
+/// It has not: the log goes on.
+pub fn not_executed(engine: &mut Engine, thread: &Thread) {
+    if let Some(recorder) = &mut engine.recorder
+        && !thread.foreign
+    {
+        recorder.log = open(LogOrigin::Continue);
+    }
+}
+
+/// In the child of a fork: a log of its own.
+pub fn forked(engine: &mut Engine, thread: i32) {
+    region::forked(engine);
+    if let Some(recorder) = &mut engine.recorder {
+        recorder.log = open(LogOrigin::Fork { parent: recorder.process });
+        recorder.process = sys::getpid();
+        recorder.running = thread;
+        recorder.put(&Entry::Forked { thread }, 0);
+    }
+}
+
+/// The process ends.
+pub fn ended(engine: &mut Engine, ending: Ending) {
+    if let Some(recorder) = &mut engine.recorder {
+        recorder.put(&Entry::End(ending), 0);
+        recorder.log.finish();
+    }
+}
+
+/// What happens cannot be recorded faithfully: says so, and ends.
+pub fn refuse(why: &str) -> ! {
+    report::send(&Message::Refused(why.to_owned()));
+    if let Some(recorder) = &mut engine().recorder {
+        recorder.log.finish();
+    }
+    sys::exit_group(2)
+}

@@ -1,0 +1,163 @@
+//! The process as it is: what a log begins with, so that a replay needs nothing else.
+
+use super::{Recorder, files};
+use crate::runner::cpu;
+use crate::runner::engine::Engine;
+use crate::runner::memory::Mapping;
+use crate::runner::thread::{Thread, VECTOR_USED};
+use crate::runner::{clock, signal};
+use recording::log::{Entry, Image, MappingData, ThreadData};
+use std::ops::Range;
+
+const PAGE: u64 = 4096;
+/// No payload is longer.
+const PIECE: u64 = 1 << 20;
+
+/// Writes down the whole process; `thread` runs, and its registers are put away.
+pub fn write(engine: &mut Engine, thread: &Thread) {
+    let Some(mut recorder) = engine.recorder.take() else { return };
+    let mut image = Image {
+        time: clock::now(),
+        executable: engine.executable.to_string_lossy().into_owned(),
+        heap: (engine.memory.heap.start, engine.memory.heap.end),
+        stack_room: engine.memory.stack_room,
+        actions: (1..=signal::MAX as i32)
+            .map(|signal| engine.actions.get(signal).words())
+            .collect(),
+        threads: threads(engine, thread),
+        running: thread.tid,
+        filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
+        ..Image::default()
+    };
+    let mappings: Vec<(Range<u64>, Mapping)> =
+        engine.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
+    for (range, mapping) in &mappings {
+        let length = range.end - range.start;
+        let view = mapping
+            .file
+            .as_ref()
+            .and_then(|path| files::view_of(&mut recorder, path, mapping.offset, length));
+        image.mappings.push(MappingData {
+            start: range.start,
+            end: range.end,
+            protection: mapping.protection,
+            shared: mapping.shared,
+            path: mapping.file.as_ref().map(ToString::to_string),
+            offset: mapping.offset,
+            view,
+        });
+    }
+    recorder.put(&Entry::Image(Box::new(image)), 0);
+    for (range, mapping) in &mappings {
+        if mapping.protection & libc::PROT_READ != 0 {
+            pages(&mut recorder, range.clone());
+        }
+    }
+    recorder.running = thread.tid;
+    engine.recorder = Some(recorder);
+}
+
+/// A thread, whose registers are where it runs.
+pub fn thread_data(thread: &Thread) -> ThreadData {
+    let registers = &thread.registers;
+    ThreadData {
+        number: thread.tid,
+        general: registers.general,
+        flags: registers.flags,
+        pc: registers.pc,
+        bases: [registers.fs, cpu::gs_base()],
+        vector: thread.vector.0[..VECTOR_USED].to_vec(),
+        mask: thread.mask.0,
+        signal_stack: thread.signal_stack,
+        clear_tid: thread.clear_tid,
+        robust_list: thread.robust_list,
+        call: thread.in_call.map(|(number, arguments)| (number, arguments, 0)),
+    }
+}
+
+/// All threads that have not ended.
+fn threads(engine: &Engine, running: &Thread) -> Vec<ThreadData> {
+    let all = [engine.first].into_iter().chain(engine.threads.iter().copied());
+    let mut data = vec![thread_data(running)];
+    for thread in all.filter(|thread| !thread.is_null() && !std::ptr::eq(*thread, running)) {
+        // SAFETY: threads in the list, and the first until it ends, have not been freed.
+        let thread = unsafe { &*thread };
+        if thread.tid > 0 && !thread.foreign {
+            // Only a kernel thread itself knows its GS.
+            let mut other = thread_data(thread);
+            other.bases[1] = 0;
+            data.push(other);
+        }
+    }
+    data
+}
+
+/// Writes down the pages of a range that the guest has changed.
+fn pages(recorder: &mut Recorder, range: Range<u64>) {
+    let mut start = None;
+    for (page, changed) in changed_pages(range.clone()) {
+        match (start, changed) {
+            (None, true) => start = Some(page),
+            (Some(first), false) => {
+                put_pages(recorder, first..page);
+                start = None;
+            }
+            _ => {}
+        }
+    }
+    if let Some(first) = start {
+        put_pages(recorder, first..range.end);
+    }
+}
+
+fn put_pages(recorder: &mut Recorder, range: Range<u64>) {
+    for start in range.clone().step_by(PIECE as usize) {
+        let length = (range.end - start).min(PIECE);
+        recorder.put(&Entry::Pages { start }, length as u32);
+        recorder.put_memory(start, length);
+    }
+}
+
+/// For each page that the kernel knows of, whether it has contents of its own: in memory or
+/// swapped out, and not a page of a file.
+fn changed_pages(range: Range<u64>) -> impl Iterator<Item = (u64, bool)> {
+    use std::os::unix::fs::FileExt;
+    const PRESENT: u64 = 1 << 63;
+    const SWAPPED: u64 = 1 << 62;
+    const OF_FILE: u64 = 1 << 61;
+    const AT_ONCE: u64 = 8192;
+    let file = std::fs::File::open("/proc/thread-self/pagemap").ok();
+    let grown = range.start.max(first_mapped(&range))..range.end;
+    let chunks = (grown.start..grown.end).step_by((AT_ONCE * PAGE) as usize);
+    chunks.flat_map(move |first| {
+        let count = ((grown.end - first) / PAGE).min(AT_ONCE) as usize;
+        let mut words = vec![0; count * 8];
+        if let Some(file) = &file {
+            // What cannot be read counts as not there.
+            let _ = file.read_exact_at(&mut words, first / PAGE * 8);
+        }
+        let changed = words
+            .chunks(8)
+            .map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
+            .map(|word| word & (PRESENT | SWAPPED) != 0 && word & OF_FILE == 0)
+            .collect::<Vec<bool>>();
+        changed
+            .into_iter()
+            .enumerate()
+            .map(move |(index, changed)| (first + index as u64 * PAGE, changed))
+    })
+}
+
+/// Where the kernel's own mapping begins: the main stack is reserved far beyond what it has grown to.
+fn first_mapped(range: &Range<u64>) -> u64 {
+    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    maps.lines()
+        .filter_map(|line| {
+            let (start, end) = line.split_once(' ')?.0.split_once('-')?;
+            let start = u64::from_str_radix(start, 16).ok()?;
+            let end = u64::from_str_radix(end, 16).ok()?;
+            (end > range.start).then_some(start)
+        })
+        .next()
+        .map_or(range.end, |start| start.clamp(range.start, range.end))
+}

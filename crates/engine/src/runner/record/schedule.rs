@@ -1,0 +1,162 @@
+//! Which thread runs next, and for how long, while recording.
+//!
+//! * **fair**: slices of equal length, first come first served;
+//! * **random**: slices of any length, mostly short ones, and whoever comes out of a hat;
+//! * **pct**: threads have random priorities and the highest that can run does; at a few random
+//!   moments the running one falls below all others. Finds every bug that needs so many ordering
+//!   constraints with a probability that can be stated (Burckhardt et al., ASPLOS 2010).
+
+use crate::config::Schedule;
+
+/// Ticks of a fair slice.
+const FAIR: u64 = 1 << 18;
+/// Longest random slice, as a power of two.
+const RANDOM_BITS: u64 = 17;
+/// How often priorities are looked at.
+const PCT_SLICE: u64 = 1 << 12;
+/// The moments at which priorities change lie within so many ticks.
+const PCT_HORIZON: u64 = 1 << 22;
+
+/// Decides by a schedule; the same decisions for the same seed.
+pub struct Scheduler {
+    schedule: Schedule,
+    cut: bool,
+    random: Random,
+    /// Times at which the running thread's priority falls; the next one last.
+    changes: Vec<u64>,
+    /// Thread numbers and priorities.
+    priorities: Vec<(i32, u64)>,
+    lowest: u64,
+}
+
+/// A small generator (xorshift64*): seeds must mean the same in every version.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound.max(1)
+    }
+}
+
+impl Scheduler {
+    /// Starts deciding.
+    pub fn new(schedule: Schedule, cut: bool) -> Self {
+        let seed = match schedule {
+            Schedule::Fair => 1,
+            Schedule::Random { seed } | Schedule::Pct { seed, .. } => seed,
+        };
+        let mut random = Random(seed.wrapping_mul(2).wrapping_add(1) ^ 0x5851_f42d_4c95_7f2d);
+        let mut changes = Vec::new();
+        if let Schedule::Pct { depth, .. } = schedule {
+            changes = (1..depth.max(1)).map(|_| random.below(PCT_HORIZON)).collect();
+            changes.sort_unstable_by(|left, right| right.cmp(left));
+        }
+        Self { schedule, cut, random, changes, priorities: Vec::new(), lowest: u64::MAX / 2 }
+    }
+
+    /// Ticks until the running thread is stopped next.
+    pub fn slice(&mut self, now: u64) -> u64 {
+        match self.schedule {
+            Schedule::Fair => FAIR,
+            Schedule::Random { .. } => {
+                let bits = self.random.below(RANDOM_BITS + 1);
+                1 + self.random.below(1 << bits)
+            }
+            Schedule::Pct { .. } => {
+                let change = self.changes.last().map_or(u64::MAX, |at| at.saturating_sub(now));
+                PCT_SLICE.min(change.max(1))
+            }
+        }
+    }
+
+    /// With preemption inside blocks: how many instructions to go on one by one after a slice.
+    pub fn steps(&mut self) -> u64 {
+        if self.cut { self.random.below(12) } else { 0 }
+    }
+
+    /// A slice of `running` has ended. Whether it must let go if others wait.
+    pub fn slice_ended(&mut self, running: i32, now: u64) {
+        if self.changes.last().is_some_and(|at| *at <= now) {
+            self.changes.pop();
+            self.lowest -= 1;
+            let lowest = self.lowest;
+            self.priority(running);
+            if let Some(entry) = self.priorities.iter_mut().find(|(thread, _)| *thread == running) {
+                entry.1 = lowest;
+            }
+        }
+    }
+
+    fn priority(&mut self, thread: i32) -> u64 {
+        if let Some((_, priority)) = self.priorities.iter().find(|(other, _)| *other == thread) {
+            return *priority;
+        }
+        let priority = u64::MAX / 2 + 1 + self.random.below(1 << 40);
+        self.priorities.push((thread, priority));
+        priority
+    }
+
+    /// Which of those that wait is next: an index.
+    pub fn choose(&mut self, waiting: &[i32]) -> usize {
+        match self.schedule {
+            Schedule::Fair => 0,
+            Schedule::Random { .. } => self.random.below(waiting.len() as u64) as usize,
+            Schedule::Pct { .. } => {
+                let best = waiting
+                    .iter()
+                    .enumerate()
+                    .map(|(index, thread)| (self.priority(*thread), usize::MAX - index))
+                    .max();
+                best.map_or(0, |(_, index)| usize::MAX - index)
+            }
+        }
+    }
+
+    /// Whether the running thread keeps the baton though others want it.
+    pub fn keeps(&mut self, running: i32, waiting: &[i32]) -> bool {
+        match self.schedule {
+            Schedule::Pct { .. } => {
+                let own = self.priority(running);
+                waiting.iter().all(|thread| self.priority(*thread) < own)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decisions(schedule: Schedule) -> Vec<(u64, usize)> {
+        let mut scheduler = Scheduler::new(schedule, false);
+        (0..100).map(|now| (scheduler.slice(now), scheduler.choose(&[7, 8, 9]))).collect()
+    }
+
+    #[test]
+    fn a_seed_always_decides_alike() {
+        for seed in [0, 1, u64::MAX] {
+            let random = Schedule::Random { seed };
+            assert_eq!(decisions(random), decisions(random));
+        }
+        let other = Schedule::Random { seed: 2 };
+        assert_ne!(decisions(Schedule::Random { seed: 1 }), decisions(other));
+    }
+
+    #[test]
+    fn a_fallen_thread_is_chosen_last() {
+        let mut scheduler = Scheduler::new(Schedule::Pct { depth: 2, seed: 5 }, false);
+        let first = scheduler.choose(&[7, 8]);
+        let running = [7, 8][first];
+        scheduler.slice_ended(running, PCT_HORIZON);
+        assert_eq!(scheduler.choose(&[7, 8]), 1 - first);
+        assert!(!scheduler.keeps(running, &[7, 8]));
+    }
+}

@@ -1,0 +1,246 @@
+//! **Replay**: runs a recorded process again, from its log alone. Whatever came from outside then
+//! comes from the log now; no system call of the guest's is made, except to arrange memory.
+//!
+//! All guest threads are contexts of one kernel thread: the log says which runs, so nothing is ever
+//! waited for, and a `fork` of the runner is a checkpoint.
+//!
+//! At every entry the state is compared with what was recorded. The first difference ends the
+//! replay with a report of where it was; a replay never goes on with a guess.
+//!
+//! * [`begin`] builds the process as the log says it was; [`memory`] arranges its address space;
+//! * [`calls`] gives system calls their recorded answers;
+//! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside.
+
+mod begin;
+mod calls;
+mod contexts;
+mod control;
+mod memory;
+mod source;
+
+pub use begin::start;
+pub use calls::system_call;
+
+use super::cpu::cpu;
+use super::engine::{self, CameBy, engine};
+use super::record;
+use super::signal::{SignalInfo, deliver};
+use super::{clock, report, sys};
+use crate::control::Instant;
+use crate::report::{Divergence, Message, Replayed};
+use contexts::Contexts;
+use control::Control;
+use memory::Files;
+use recording::Recording;
+use recording::log::{Call, Ending, Entry, Position, SignalData};
+use source::Source;
+
+/// A replay under way.
+pub struct Replayer {
+    source: Source,
+    contexts: Contexts,
+    files: Files,
+    recording: Recording,
+    /// Processes still to become, the next one first.
+    path: Vec<u32>,
+    checks: u64,
+    outputs: Option<[i32; 2]>,
+    control: Option<Control>,
+}
+
+impl Replayer {
+    /// If a child of that number is the process to become next: which it is in the recording.
+    fn becomes(&mut self, pid: i32) -> Option<u32> {
+        let next = *self.path.first()?;
+        let start = self.recording.processes().iter().find(|start| start.process == next)?;
+        (start.pid == pid).then(|| self.path.remove(0))
+    }
+}
+
+/// Further than any process will come.
+const NEVER: u64 = 1 << 60;
+
+fn replayer() -> &'static mut Replayer {
+    engine().replayer.as_mut().expect("a replay is under way")
+}
+
+/// Runs until the log ends.
+fn run() -> ! {
+    let mut came_by = CameBy::Elsewhere;
+    loop {
+        if steer() {
+            came_by = CameBy::Elsewhere;
+        }
+        came_by = engine::step(replayer().contexts.current(), came_by);
+    }
+}
+
+/// Does what the log says happens here, and sets how far the running thread may go. Whether
+/// anything was done.
+fn steer() -> bool {
+    let mut acted = false;
+    loop {
+        if control::is_at_goal() {
+            control::stand(None, None);
+            acted = true;
+            continue;
+        }
+        match next(replayer().contexts.is_parked()) {
+            Next::Done => acted = true,
+            Next::Run(until) => {
+                if control::meets_place() {
+                    control::stand(None, None);
+                    acted = true;
+                    continue;
+                }
+                set_course(until);
+                return acted;
+            }
+        }
+    }
+}
+
+/// What comes next in a replay.
+enum Next {
+    /// Something of the log has been done.
+    Done,
+    /// The running thread goes on, at most until then.
+    Run(Instant),
+}
+
+fn next(parked: bool) -> Next {
+    let until = |time: u64| Next::Run(Instant { time, pc: None });
+    match replayer().source.peek() {
+        None => finish(None),
+        Some(Entry::Switch { thread, .. }) if parked => {
+            let thread = *thread;
+            replayer().source.take();
+            replayer().contexts.switch(thread);
+        }
+        Some(Entry::Call(_)) if parked => calls::complete_parked(),
+        Some(Entry::Exec) if parked => calls::executes(),
+        _ if parked => diverge("the running thread waits, but the recording goes on with it"),
+        Some(Entry::Stop(at) | Entry::Signal { at, .. }) => {
+            let at = *at;
+            let (now, pc) = (clock::now(), cpu().registers.pc);
+            if now > at.time {
+                let (place, time) = (at.pc, at.time);
+                diverge(&format!("went past {place:#x} at tick {time}, where it was interrupted"));
+            }
+            if (now, pc) != (at.time, at.pc) {
+                return Next::Run(Instant { time: at.time, pc: Some(at.pc) });
+            }
+            reached(at);
+        }
+        Some(Entry::Switch { time, .. } | Entry::Call(Call { time, .. })) => {
+            if clock::now() > *time {
+                diverge("went on, past the time of its next system call");
+            }
+            return until(*time + 1);
+        }
+        Some(_) => return until(clock::now() + NEVER),
+    }
+    Next::Done
+}
+
+/// Lets the running thread go to `until` or to the goal, whichever comes first.
+fn set_course(until: Instant) {
+    let now = clock::now();
+    let targets = [Some(until), control::goal()];
+    let nearest = targets.iter().flatten().map(|target| target.time).min().unwrap_or(now);
+    if nearest > now {
+        clock::arm(nearest - now);
+        return;
+    }
+    clock::arm(1);
+    let here = targets.iter().flatten().filter(|target| target.time == now);
+    engine().stop_before = here.filter_map(|target| target.pc).collect();
+}
+
+/// The running thread is where something happened to it.
+fn reached(at: Position) {
+    let here = record::position(&engine().memory);
+    if here.check != at.check {
+        diverge("registers or stack differ where the thread was interrupted");
+    }
+    replayer().checks += 1;
+    match replayer().source.take() {
+        Some(Entry::Signal { info, .. }) => {
+            let thread = replayer().contexts.current();
+            deliver::handle(thread, &signal_info(&info));
+        }
+        _ => match replayer().source.peek() {
+            Some(Entry::Switch { .. }) => replayer().contexts.park(),
+            Some(Entry::End(ending)) => finish(Some(*ending)),
+            None => finish(None),
+            _ => diverge("a thread stopped, and nobody ran instead"),
+        },
+    }
+}
+
+fn signal_info(data: &SignalData) -> SignalInfo {
+    let mut raw = [0; 128];
+    let length = data.raw.len().min(raw.len());
+    raw[..length].copy_from_slice(&data.raw[..length]);
+    SignalInfo { raw, trap: data.trap, cr2: data.cr2 }
+}
+
+/// An instruction whose answer is in the log.
+pub fn answer(next: u64) {
+    match replayer().source.take() {
+        Some(Entry::Answer { registers, flags }) => {
+            let guest = &mut cpu().registers;
+            for (register, value) in registers {
+                if let Some(slot) = guest.general.get_mut(register as usize) {
+                    *slot = value;
+                }
+            }
+            guest.flags = flags;
+            guest.pc = next;
+        }
+        _ => diverge("asked the processor for something that it did not ask for then"),
+    }
+}
+
+/// The guest dies of a signal that its own code raised.
+pub fn died(signal: i32) -> ! {
+    match replayer().source.peek() {
+        Some(Entry::End(ending @ Ending::Signal(recorded))) if *recorded == signal => {
+            finish(Some(*ending))
+        }
+        _ => diverge(&format!("died of signal {signal}, which it did not then")),
+    }
+}
+
+/// The log has been replayed.
+fn finish(ending: Option<Ending>) -> ! {
+    end(ending, None)
+}
+
+/// The replay is not what was recorded.
+fn diverge(what: &str) -> ! {
+    let expected = replayer().source.describe();
+    let divergence = Divergence {
+        what: format!("{what}; the recording has {expected}"),
+        thread: replayer().contexts.number(),
+        time: clock::now(),
+        pc: cpu().registers.pc,
+    };
+    end(None, Some(divergence))
+}
+
+fn end(ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
+    while replayer().control.is_some() {
+        control::stand(Some(ending), divergence.clone());
+    }
+    let engine = engine();
+    engine.finish_events();
+    report::send(&Message::Replayed(Replayed {
+        divergence,
+        ending,
+        time: clock::now(),
+        checks: replayer().checks,
+        entries: replayer().source.taken(),
+    }));
+    sys::exit_group(0)
+}

@@ -1,0 +1,167 @@
+//! Builds a process as the beginning of its log says it was.
+
+use super::contexts::{Contexts, InCall};
+use super::control::{self, Control};
+use super::memory::{self, Files};
+use super::source::Source;
+use super::{Replayer, diverge, run};
+use crate::config::Config;
+use crate::runner::cpu::Registers;
+use crate::runner::engine::{self, Engine, engine};
+use crate::runner::load::Arguments;
+use crate::runner::memory::{Mapping, Memory};
+use crate::runner::report;
+use crate::runner::signal::{Action, Mask};
+use crate::runner::stack::Block;
+use crate::runner::sys::syscall;
+use crate::runner::thread::Thread;
+use crate::runner::{clock, layout, signal};
+use recording::Recording;
+use recording::log::{Entry, Image, ThreadData};
+use std::fs::File;
+use std::os::fd::FromRawFd;
+use std::path::PathBuf;
+
+/// Replays what the configuration says; the calling kernel thread carries all of the guest's.
+pub fn start(config: Config, block: Block) -> ! {
+    let Some(how) = config.replaying.clone() else { report::refuse("nothing to replay", 0) };
+    // SAFETY: the host has opened it for us, and nobody else in this process uses it.
+    let file = unsafe { File::from_raw_fd(how.file) };
+    let recording = Recording::from_file(file)
+        .unwrap_or_else(|error| report::refuse(&format!("the recording: {error}"), 0));
+    let Some((first, path)) = how.processes.split_first() else {
+        report::refuse("no process to replay", 0)
+    };
+    let source = Source::open(&recording, *first);
+    let replayer = Replayer {
+        contexts: Contexts::new(Vec::new()),
+        files: Files::new(recording.clone()),
+        path: path.to_vec(),
+        source,
+        recording,
+        checks: 0,
+        outputs: how.outputs,
+        control: how.control.map(Control::new),
+    };
+    let arguments = Arguments {
+        arguments: Vec::new(),
+        environment: Vec::new(),
+        path: Vec::new(),
+        auxiliary: Vec::new(),
+    };
+    let mut fresh = Engine::new(config, Memory::default(), PathBuf::new(), arguments);
+    fresh.replayer = Some(Box::new(replayer));
+    engine::install(fresh);
+    ignore_children();
+    signal::be_deaf();
+    let running = build(block);
+    engine().actions.take_over();
+    block.use_for_signals();
+    super::replayer().contexts.switch(running);
+    if super::replayer().control.is_some() {
+        control::stand(None, None);
+    }
+    run()
+}
+
+/// Copies of this process that end need nobody to wait for them.
+fn ignore_children() {
+    let action = Action { handler: signal::IGNORE, ..Action::default() };
+    // SAFETY: the kernel only reads the action.
+    unsafe { syscall!(libc::SYS_rt_sigaction, libc::SIGCHLD, &raw const action, 0, 8) };
+}
+
+/// Makes memory and threads from the image; the number of the thread that runs.
+fn build(block: Block) -> i32 {
+    let Some(Entry::Image(image)) = super::replayer().source.take() else {
+        diverge("the log does not begin with an image")
+    };
+    clear_stack();
+    let replayer = super::replayer();
+    for data in &image.mappings {
+        let mapping = Mapping {
+            protection: libc::PROT_READ | libc::PROT_WRITE,
+            shared: data.shared,
+            file: data.path.as_deref().map(Into::into),
+            offset: data.offset,
+            identity: data.view.filter(|_| data.shared).map(|view| (0, view.identity)),
+        };
+        memory::map(data.start..data.end, mapping, data.view.as_ref(), &mut replayer.files);
+    }
+    fill();
+    for data in &image.mappings {
+        let length = data.end - data.start;
+        let protection = memory::readable(data.protection);
+        // SAFETY: the guest's own memory.
+        unsafe { syscall!(libc::SYS_mprotect, data.start, length, protection) };
+        engine().memory.protect(data.start..data.end, data.protection);
+    }
+    take_up(&image, block);
+    image.running
+}
+
+/// The guest's stack is where the kernel has put this process's own, which is not needed any more.
+fn clear_stack() {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    for line in maps.lines().filter(|line| line.contains("[stack]")) {
+        let range = line.split(' ').next().and_then(|range| range.split_once('-'));
+        let Some((start, end)) = range else { continue };
+        let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
+        else {
+            continue;
+        };
+        // SAFETY: the runner runs on a block of its own; nothing refers to the first stack.
+        unsafe { syscall!(libc::SYS_munmap, start, end - start) };
+    }
+}
+
+/// Puts the contents of memory in.
+fn fill() {
+    let source = &mut super::replayer().source;
+    while let Some(Entry::Pages { start }) = source.peek() {
+        let start = *start;
+        let length = source.payload_length();
+        source.take();
+        if layout::belongs_to_engine(&(start..start.saturating_add(length)))
+            || !engine().memory.is_readable(start, length)
+        {
+            diverge("an image has contents where nothing is mapped");
+        }
+        // SAFETY: mapped and writable, as just seen.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(start as *mut u8, length as usize) };
+        source.payload(bytes);
+    }
+}
+
+fn take_up(image: &Image, block: Block) {
+    let engine = engine();
+    engine.executable = PathBuf::from(&image.executable);
+    engine.memory.heap = image.heap.0..image.heap.1;
+    engine.memory.stack_room = image.stack_room;
+    engine.config.filters = serde_json::from_slice(&image.filters).unwrap_or_default();
+    for (index, [handler, flags, restorer, mask]) in image.actions.iter().enumerate() {
+        let (handler, flags, restorer, mask) = (*handler, *flags, *restorer, *mask);
+        engine.actions.set(index as i32 + 1, Action { handler, flags, restorer, mask });
+    }
+    clock::set(image.time);
+    let threads = image.threads.iter().map(|data| {
+        let call = data.call.map(|(number, arguments, check)| InCall { number, arguments, check });
+        (thread(data, block), data.bases[1], call)
+    });
+    super::replayer().contexts = Contexts::new(threads.collect());
+}
+
+fn thread(data: &ThreadData, block: Block) -> Box<Thread> {
+    let registers =
+        Registers { general: data.general, flags: data.flags, fs: data.bases[0], pc: data.pc };
+    let mut thread = Thread::new(block, registers);
+    thread.tid = data.number;
+    let length = data.vector.len().min(thread.vector.0.len());
+    thread.vector.0[..length].copy_from_slice(&data.vector[..length]);
+    thread.vector.sanitize();
+    thread.mask = Mask(data.mask);
+    thread.signal_stack = data.signal_stack;
+    thread.clear_tid = data.clear_tid;
+    thread.robust_list = data.robust_list;
+    thread
+}

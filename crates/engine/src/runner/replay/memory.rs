@@ -1,0 +1,167 @@
+//! The guest's address space, arranged as it was recorded. Contents of files come from the
+//! recording.
+
+use super::{diverge, replayer};
+use crate::runner::engine::engine;
+use crate::runner::memory::Mapping;
+use crate::runner::report;
+use crate::runner::sys::{self, syscall};
+use recording::Recording;
+use recording::format::PIECE;
+use recording::log::{FileKey, FileView};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Contents of files, as anonymous files that can be mapped.
+pub struct Files {
+    recording: Recording,
+    /// By what they contain.
+    contents: HashMap<FileKey, i32>,
+    /// Files that are mapped shared, by which file they are: all mappings show the same bytes.
+    shared: HashMap<u64, i32>,
+}
+
+impl Files {
+    /// Of a recording.
+    pub fn new(recording: Recording) -> Self {
+        Self { recording, contents: HashMap::new(), shared: HashMap::new() }
+    }
+
+    /// A descriptor that shows what a view shows.
+    pub fn descriptor(&mut self, view: &FileView, shared: bool) -> i32 {
+        let found = match shared {
+            true => self.shared.get(&view.identity),
+            false => self.contents.get(&view.key),
+        };
+        if let Some(descriptor) = found {
+            return *descriptor;
+        }
+        let descriptor = self.unpack(view);
+        if shared {
+            self.shared.insert(view.identity, descriptor);
+        } else {
+            self.contents.insert(view.key, descriptor);
+        }
+        descriptor
+    }
+
+    /// Puts contents into an anonymous file.
+    fn unpack(&self, view: &FileView) -> i32 {
+        // SAFETY: the kernel reads a terminated name.
+        let file =
+            unsafe { syscall!(libc::SYS_memfd_create, c"contents".as_ptr(), libc::MFD_CLOEXEC) };
+        if file < 0 {
+            report::refuse(&format!("no anonymous file: error {}", -file), 0);
+        }
+        let Some(id) = self.recording.labelled(view.key.0) else {
+            diverge("contents of a mapped file are missing in the recording")
+        };
+        // SAFETY: a descriptor of ours.
+        unsafe { syscall!(libc::SYS_ftruncate, file, view.size) };
+        let length = self.recording.blobs().find(|(blob, _)| *blob == id).map_or(0, |blob| blob.1);
+        let base = if length == view.size { 0 } else { view.offset };
+        for index in 0..length.div_ceil(PIECE as u64) {
+            let piece = self.recording.blob_piece(id, index as usize);
+            let piece = piece.unwrap_or_else(|error| diverge(&error.to_string()));
+            let at = base + index * PIECE as u64;
+            // SAFETY: the kernel reads a live slice.
+            unsafe { syscall!(libc::SYS_pwrite64, file, piece.as_ptr(), piece.len(), at) };
+        }
+        file as i32
+    }
+}
+
+/// Puts a mapping where it was, and what a file had there into it.
+pub fn map(range: Range<u64>, mapping: Mapping, view: Option<&FileView>, files: &mut Files) {
+    let length = range.end - range.start;
+    let protection = readable(mapping.protection);
+    let placed = match view {
+        Some(view) => {
+            let flags = if mapping.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+            let file = files.descriptor(view, mapping.shared);
+            // SAFETY: the recording's layout is the guest's, which never touches the engine's.
+            unsafe { sys::map_fixed(range.start, length, protection, flags, file, view.offset) }
+        }
+        None => {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            // SAFETY: as above.
+            unsafe { sys::map_fixed(range.start, length, protection, flags, -1, 0) }
+        }
+    };
+    if let Err(error) = placed {
+        diverge(&format!("memory at {:#x} cannot be mapped: error {error}", range.start));
+    }
+    let engine = engine();
+    engine.code_changes(range.start, range.end);
+    engine.memory.insert(range, mapping);
+}
+
+/// What can be executed must be readable for us.
+pub fn readable(protection: i32) -> i32 {
+    if protection == libc::PROT_EXEC { protection | libc::PROT_READ } else { protection }
+}
+
+/// `mmap` again, at the place it had.
+pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) {
+    let [_, length, protection, flags, _, offset] = arguments;
+    let length = length.next_multiple_of(4096);
+    let shared = flags as i32 & libc::MAP_SHARED != 0;
+    let (path, view) = file.unzip();
+    let mapping = Mapping {
+        protection: protection as i32 & 7,
+        shared,
+        offset,
+        identity: view.filter(|_| shared).map(|view| (0, view.identity)),
+        file: path.map(Into::into),
+    };
+    map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);
+}
+
+/// In a copy of the process: what is mapped shared is no longer so with the original.
+pub fn unshare() {
+    // What is mapped anew is not guarded any more.
+    engine().unguard_all();
+    let files = std::mem::take(&mut replayer().files.shared);
+    for (identity, original) in files {
+        let copy = copy(original);
+        replayer().files.shared.insert(identity, copy);
+        let mine = |mapping: &Mapping| mapping.identity == Some((0, identity));
+        let ranges: Vec<(Range<u64>, Mapping)> = engine()
+            .memory
+            .iter()
+            .filter(|(_, mapping)| mine(mapping))
+            .map(|(range, mapping)| (range, mapping.clone()))
+            .collect();
+        for (range, mapping) in ranges {
+            let length = range.end - range.start;
+            let protection = readable(mapping.protection);
+            // SAFETY: the guest's own mapping, replaced by one with the same contents.
+            let _ = unsafe {
+                let flags = libc::MAP_SHARED;
+                sys::map_fixed(range.start, length, protection, flags, copy, mapping.offset)
+            };
+        }
+    }
+}
+
+/// An anonymous file with the same contents.
+fn copy(original: i32) -> i32 {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel reads a terminated name, writes one `struct stat`, and copies from one
+    // descriptor of ours to another.
+    unsafe {
+        let name = c"contents".as_ptr();
+        let copy = syscall!(libc::SYS_memfd_create, name, libc::MFD_CLOEXEC);
+        syscall!(libc::SYS_fstat, original, status.as_mut_ptr());
+        let size = status[6];
+        syscall!(libc::SYS_ftruncate, copy, size);
+        let mut at = 0u64;
+        while at < size {
+            let done = syscall!(libc::SYS_sendfile, copy, original, &raw mut at, size - at);
+            if done <= 0 {
+                break;
+            }
+        }
+        copy as i32
+    }
+}

@@ -1,0 +1,122 @@
+//! The log as replay reads it: one entry ahead.
+
+use crate::runner::report;
+use recording::log::{self, Entry, FRAME};
+use recording::{LogReader, Recording};
+
+/// Reads the log of a process.
+pub struct Source {
+    log: LogReader,
+    next: Option<Entry>,
+    payload: u64,
+    taken: u64,
+}
+
+impl Source {
+    /// The log of a process from its beginning.
+    pub fn open(recording: &Recording, process: u32) -> Self {
+        let log = recording.log(process).unwrap_or_else(|error| unreadable(&error.to_string()));
+        let mut source = Self { log, next: None, payload: 0, taken: 0 };
+        source.advance();
+        source
+    }
+
+    /// What happens next; `None` at the end.
+    pub fn peek(&self) -> Option<&Entry> {
+        self.next.as_ref()
+    }
+
+    /// Takes the next entry. A payload that was not read is passed over.
+    pub fn take(&mut self) -> Option<Entry> {
+        let entry = self.next.take()?;
+        if self.payload == 0 {
+            self.advance();
+        }
+        self.taken += 1;
+        Some(entry)
+    }
+
+    /// Reads the next part of the payload of the entry that was taken last.
+    pub fn payload(&mut self, into: &mut [u8]) {
+        if into.len() as u64 > self.payload {
+            unreadable("an entry has less to say than it announces");
+        }
+        if let Err(error) = self.log.read_exact(into) {
+            unreadable(&error.to_string());
+        }
+        self.payload -= into.len() as u64;
+        if self.payload == 0 && self.next.is_none() {
+            self.advance();
+        }
+    }
+
+    /// Bytes of the payload of the next entry, or what is left of the last one's.
+    pub fn payload_length(&self) -> u64 {
+        self.payload
+    }
+
+    /// Entries taken so far.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// The next entry in words.
+    pub fn describe(&self) -> String {
+        match &self.next {
+            None => "nothing more".into(),
+            Some(Entry::Call(call)) => {
+                let name = base::system_call::name(call.number).unwrap_or("an unknown call");
+                format!("{name}, answered {}", call.answer)
+            }
+            Some(Entry::Switch { thread, time }) => {
+                format!("a switch to thread {thread} at tick {time}")
+            }
+            Some(Entry::Stop(at)) => format!("a stop at {:#x}, tick {}", at.pc, at.time),
+            Some(Entry::Signal { at, info }) => {
+                let number = info.raw.first().copied().unwrap_or_default();
+                format!("signal {number} at {:#x}, tick {}", at.pc, at.time)
+            }
+            Some(Entry::Answer { .. }) => "an answer of the processor's".into(),
+            Some(Entry::End(ending)) => format!("the end ({ending:?})"),
+            Some(Entry::Exec) => "another program".into(),
+            Some(Entry::Image(_) | Entry::Pages { .. }) => "an image".into(),
+            Some(Entry::Mapped { .. }) => "contents of a file".into(),
+            Some(Entry::Forked { .. }) => "the beginning of a child".into(),
+        }
+    }
+
+    /// Reads the next entry ahead. A log that was cut ends before the entry that is not whole.
+    fn advance(&mut self) {
+        self.next = None;
+        let left = self.log.length() - self.log.position();
+        if left < FRAME as u64 {
+            return;
+        }
+        let mut frame = [0; FRAME];
+        let mut read = |into: &mut [u8]| {
+            if let Err(error) = self.log.read_exact(into) {
+                unreadable(&error.to_string());
+            }
+        };
+        read(&mut frame);
+        let Some((head, payload)) = log::lengths(frame) else {
+            unreadable("an entry of the log is longer than any can be")
+        };
+        if left - (FRAME as u64) < u64::from(head) + u64::from(payload) {
+            return;
+        }
+        let mut bytes = vec![0; head as usize];
+        read(&mut bytes);
+        self.payload = u64::from(payload);
+        self.next = log::read_head(&bytes);
+        if self.next.is_none() {
+            unreadable("an entry of the log makes no sense to this version");
+        }
+    }
+}
+
+/// The recording is damaged.
+fn unreadable(why: &str) -> ! {
+    report::send(&crate::report::Message::Refused(format!("the recording cannot be read: {why}")));
+    crate::runner::sys::exit_group(2)
+}

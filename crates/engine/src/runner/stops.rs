@@ -1,0 +1,207 @@
+//! **Stops**: places where the dispatcher must be when they are reached, for probes and patches.
+//!
+//! A superblock starts at a stop but never runs past one, and no translation is linked to it, so
+//! the dispatcher comes by every time. A function probe makes a stop at the function and, when it
+//! is called, another at the address it will return to. A call is known by where its return
+//! address stands on the stack: recursion gives calls different places, a tail call keeps the place
+//! of its caller, and what `longjmp` has left behind is forgotten when its place is used again.
+
+use super::cache::AddressMap;
+use super::cpu::cpu;
+use super::engine::{Engine, decode_one, note};
+use super::guest::{self, Checked};
+use super::signal::frame::GuestMemory;
+use super::translate::lower::Variant;
+use events::Plan;
+use events::patch::{Action, Patch};
+use events::record;
+use std::collections::BTreeSet;
+
+/// What is to happen at places.
+#[derive(Default)]
+pub struct Stops {
+    places: BTreeSet<u64>,
+    stops: AddressMap<Stop>,
+    /// Places that replay counts.
+    watched: Vec<u64>,
+    /// Functions that were found by name; other plans keep them.
+    found: Vec<u64>,
+    /// Calls under way, by where their return address stands.
+    calls: AddressMap<Call>,
+}
+
+#[derive(Default)]
+struct Stop {
+    registers: u32,
+    function: bool,
+    /// How often it has been reached.
+    count: u64,
+    patches: Vec<Patch>,
+}
+
+#[derive(Clone, Copy)]
+struct Call {
+    function: u64,
+    back: u64,
+}
+
+/// What the dispatcher does at a stop.
+pub enum Reached {
+    /// Goes on with this translation.
+    On(Variant),
+    /// Looks again where the guest is.
+    Moved,
+}
+
+impl Stops {
+    /// The stops that a plan asks for, besides those where calls under way return.
+    pub fn arrange(&mut self, plan: &Plan) {
+        self.stops.clear();
+        for probe in &plan.probes {
+            self.stops.entry(probe.pc).or_default().registers |= probe.registers;
+        }
+        let named: &[u64] = if plan.names.is_empty() { &[] } else { &self.found };
+        for function in plan.functions.iter().chain(named) {
+            self.stops.entry(*function).or_default().function = true;
+        }
+        for patch in &plan.patches {
+            self.stops.entry(patch.pc).or_default().patches.push(patch.clone());
+        }
+        self.places = self.stops.keys().copied().collect();
+        self.places.extend(self.calls.values().map(|call| call.back));
+        self.places.extend(&self.watched);
+    }
+
+    /// Places that only somebody outside wants to be told of.
+    pub fn watch(&mut self, places: Vec<u64>) {
+        self.watched = places;
+    }
+
+    /// Those places.
+    pub fn watched(&self) -> &[u64] {
+        &self.watched
+    }
+
+    /// Where they are.
+    pub fn places(&self) -> &BTreeSet<u64> {
+        &self.places
+    }
+
+    /// Functions that the plan names have been found.
+    pub fn add_functions(&mut self, functions: &[u64]) {
+        self.found.extend(functions);
+        for function in functions {
+            self.stops.entry(*function).or_default().function = true;
+            self.places.insert(*function);
+        }
+    }
+
+    /// Code has gone: what was found by name in it is not there any more.
+    pub fn forget(&mut self, start: u64, end: u64) {
+        let gone: Vec<u64> =
+            self.found.iter().copied().filter(|at| (start..end).contains(at)).collect();
+        self.found.retain(|at| !(start..end).contains(at));
+        for place in gone {
+            if let Some(stop) = self.stops.get_mut(&place) {
+                stop.function = false;
+            }
+        }
+    }
+}
+
+impl Engine {
+    /// The guest has come to a stop.
+    pub fn reach(&mut self, pc: u64) -> Reached {
+        self.returned(pc);
+        let Some(stop) = self.stops.stops.get_mut(&pc) else { return Reached::On(Variant::Usual) };
+        stop.count += 1;
+        let (registers, function, count) = (stop.registers, stop.function, stop.count);
+        let due = |patch: &&Patch| patch.execution.is_none_or(|execution| execution == count);
+        let actions: Vec<Action> =
+            stop.patches.iter().filter(due).map(|patch| patch.action.clone()).collect();
+        if registers != 0 {
+            self.record_probe(pc, registers);
+        }
+        if function {
+            self.entered(pc);
+        }
+        apply(&actions, pc)
+    }
+
+    /// A call that is under way may have come back here.
+    fn returned(&mut self, pc: u64) {
+        let general = &cpu().registers.general;
+        let place = general[4].wrapping_sub(8);
+        let Some(call) = self.stops.calls.get(&place).copied().filter(|call| call.back == pc)
+        else {
+            return;
+        };
+        self.stops.calls.remove(&place);
+        let mut bytes = record::RETURN.to_le_bytes().to_vec();
+        bytes.extend([call.function, place, general[0]].iter().flat_map(|word| word.to_le_bytes()));
+        self.record(&bytes);
+    }
+
+    fn record_probe(&mut self, pc: u64, registers: u32) {
+        let cpu = &cpu().registers;
+        let mut bytes = record::PROBE.to_le_bytes().to_vec();
+        bytes.extend(pc.to_le_bytes());
+        let registers = registers & events::plan::ALL_REGISTERS;
+        bytes.extend(registers.to_le_bytes());
+        for (number, value) in cpu.general.iter().chain([&cpu.flags]).enumerate() {
+            if registers & 1 << number != 0 {
+                bytes.extend(value.to_le_bytes());
+            }
+        }
+        self.record(&bytes);
+    }
+
+    fn entered(&mut self, function: u64) {
+        let general = &cpu().registers.general;
+        let stack = general[4];
+        let Some(back) = guest::read_u64(stack) else { return };
+        let mut bytes = record::ENTER.to_le_bytes().to_vec();
+        bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
+        for register in [7, 6, 2, 1, 8, 9] {
+            bytes.extend(general[register as usize].to_le_bytes());
+        }
+        self.record(&bytes);
+        self.stops.calls.insert(stack, Call { function, back });
+        if self.stops.places.insert(back) {
+            self.cache.drop_range(back, back + 1);
+        }
+    }
+}
+
+fn apply(actions: &[Action], pc: u64) -> Reached {
+    let mut reached = Reached::On(Variant::Usual);
+    for action in actions {
+        match *action {
+            Action::Flip if decode_one(pc).is_jcc_short_or_near() || is_loop(pc) => {
+                reached = Reached::On(Variant::Flipped);
+            }
+            Action::Flip => {
+                note(&format!("the instruction at {pc:#x} is no conditional branch to flip"));
+            }
+            Action::Skip => {
+                cpu().registers.pc = decode_one(pc).next_ip();
+                reached = Reached::Moved;
+            }
+            Action::SetRegister { register, value } => {
+                cpu().registers.general[register as usize & 15] = value;
+            }
+            Action::SetMemory { address, size, value } => {
+                let bytes = &value.to_le_bytes()[..(size as usize).min(8)];
+                if !Checked.write(address, bytes) {
+                    note(&format!("there is no memory at {address:#x} to set, as a patch asks"));
+                }
+            }
+        }
+    }
+    reached
+}
+
+fn is_loop(pc: u64) -> bool {
+    let instruction = decode_one(pc);
+    instruction.is_loop() || instruction.is_loopcc() || instruction.is_jcx_short()
+}

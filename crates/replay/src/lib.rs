@@ -1,0 +1,19 @@
+//! Sessions over recordings: [`mod@record`] makes one, [`session`] replays what is in it, and a
+//! [`timeline`] goes to any moment of one process.
+//!
+//! The engine records and replays single processes; here they become one recording: [`keep`] puts
+//! the logs of all processes into one file while they run, and a session finds the way to each of
+//! them. What is asked of a session is not known here.
+
+#![forbid(unsafe_code)]
+
+mod keep;
+pub mod outputs;
+pub mod record;
+pub mod session;
+pub mod timeline;
+
+pub use engine::control::{Instant, Stopped};
+pub use record::{RecordError, Recorded, record};
+pub use session::{Session, Shown};
+pub use timeline::{Standing, Timeline};

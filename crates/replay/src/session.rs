@@ -1,0 +1,91 @@
+//! Replays the processes of a recording.
+
+use crate::timeline::Timeline;
+use engine::host::replayer::Replayer;
+use engine::host::{self, ReplayJob, RunError};
+use engine::listen::MakeConsumer;
+use engine::log_listen::Ears;
+use engine::report::Replayed;
+use events::Plan;
+use recording::{OpenError, Origin, Recording};
+use std::fs::File;
+use std::io;
+use std::os::fd::RawFd;
+use std::path::Path;
+
+/// A recording that is asked about.
+pub struct Session {
+    recording: Recording,
+    file: File,
+}
+
+/// Whether a replay shows again what the guest wrote to standard output and error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shown {
+    /// To this process's own.
+    Output,
+    /// To a file, with heads that say in which order all processes wrote.
+    File(RawFd),
+    /// Not at all.
+    Nothing,
+}
+
+impl Session {
+    /// Opens a recording.
+    pub fn open(path: &Path) -> Result<Self, OpenError> {
+        let recording = Recording::open(path)?;
+        let file = File::open(path).map_err(OpenError::Io)?;
+        Ok(Self { recording, file })
+    }
+
+    /// What is in the file.
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// The way to a process: the one whose log begins with an image, then child after child.
+    pub fn path_to(&self, process: u32) -> Vec<u32> {
+        let processes = self.recording.processes();
+        let find = |number: u32| processes.iter().find(|start| start.process == number);
+        let mut path = vec![process];
+        let mut at = find(process);
+        while let Some(start) = at
+            && matches!(start.origin, Origin::Fork { .. })
+        {
+            let Some(parent) = start.parent.filter(|parent| !path.contains(parent)) else { break };
+            path.insert(0, parent);
+            at = find(parent);
+        }
+        path
+    }
+
+    /// A process, to be asked about its moments.
+    pub fn timeline(&self, process: u32) -> Result<Timeline, RunError> {
+        Replayer::start(&self.file, self.path_to(process)).map(Timeline::new)
+    }
+
+    /// Replays a process to its end.
+    pub fn replay(
+        &self,
+        process: u32,
+        plan: Plan,
+        shown: Shown,
+        make: MakeConsumer<'_>,
+    ) -> Result<Replayed, RunError> {
+        let again = || self.file.try_clone();
+        let file =
+            again().map_err(|error: io::Error| RunError::System("use the recording", error))?;
+        let job = ReplayJob {
+            file: &file,
+            processes: self.path_to(process),
+            plan,
+            superblock_limit: usize::MAX,
+            outputs: match shown {
+                Shown::Output => Some([1, 2]),
+                Shown::File(descriptor) => Some([descriptor; 2]),
+                Shown::Nothing => None,
+            },
+        };
+        host::replay(&job, Ears::for_events(make))
+    }
+}

@@ -1,0 +1,181 @@
+//! One process of a recording as a line in time: any moment of it can be gone to, forwards and
+//! backwards, and any window of it observed.
+//!
+//! The first time that the end is asked for, the process is replayed once and leaves **checkpoints**
+//! on its way: forks of the runner, which stand still and cost only the memory that changes later.
+//! When there are too many every second one is given up, so that their number is bounded and their
+//! distance follows the length of the run. Whatever is asked afterwards starts from the nearest one.
+
+use engine::control::{Goal, Instant, Stopped};
+use engine::host::RunError;
+use engine::host::replayer::{Replayer, Seat};
+use events::{Consumer, Plan};
+use std::collections::BTreeMap;
+use std::io;
+
+/// A process of a recording, ready to be asked.
+pub struct Timeline {
+    replayer: Replayer,
+    /// By time: processes that stand still there.
+    checkpoints: BTreeMap<u64, Seat>,
+    /// Ticks between checkpoints.
+    distance: u64,
+    limit: usize,
+    end: Option<Stopped>,
+}
+
+/// Ticks between checkpoints at first: some tenths of a second.
+const DISTANCE: u64 = 20_000_000;
+
+/// Checkpoints that are kept, if nobody says otherwise.
+pub const CHECKPOINTS: usize = 32;
+
+/// A process that stands still at a moment that was asked for.
+pub struct Standing {
+    seat: Seat,
+    /// Where it is.
+    pub at: Stopped,
+}
+
+impl Standing {
+    /// Reads guest memory; how many bytes there are.
+    pub fn read(&self, address: u64, into: &mut [u8]) -> usize {
+        self.seat.read(address, into)
+    }
+
+    /// The moment.
+    pub fn instant(&self) -> Instant {
+        Instant { time: self.at.time, pc: Some(self.at.thread.pc) }
+    }
+}
+
+impl Timeline {
+    /// Takes up a replay that has just been started.
+    pub(crate) fn new(mut replayer: Replayer) -> Self {
+        let first = replayer.take_first();
+        let checkpoints = first.map(|seat| (0, seat)).into_iter().collect();
+        Self { replayer, checkpoints, distance: DISTANCE, limit: CHECKPOINTS, end: None }
+    }
+
+    /// Keeps at most so many checkpoints, two at least.
+    pub fn limit_checkpoints(&mut self, limit: usize) {
+        self.limit = limit.max(2);
+    }
+
+    /// Leaves them at first so many ticks apart.
+    pub fn space_checkpoints(&mut self, ticks: u64) {
+        self.distance = ticks.max(1);
+    }
+
+    /// Checkpoints that there are, by time.
+    pub fn checkpoints(&self) -> impl Iterator<Item = u64> + '_ {
+        self.checkpoints.keys().copied()
+    }
+
+    /// Where and how the process ended.
+    pub fn end(&mut self) -> Result<&Stopped, RunError> {
+        if self.end.is_none() {
+            let end = self.first_pass();
+            self.end = Some(self.sound(end)?);
+        }
+        Ok(self.end.as_ref().expect("just found"))
+    }
+
+    /// Replays all of the process once, and leaves checkpoints.
+    fn first_pass(&mut self) -> io::Result<Stopped> {
+        let mut seat = self.before(u64::MAX)?;
+        loop {
+            let time = seat.place()?.time;
+            let next = Instant { time: time + self.distance, pc: None };
+            let stopped = seat.run(Goal::At(next))?;
+            if stopped.end.is_some() {
+                return Ok(stopped);
+            }
+            let copy = seat.checkpoint()?;
+            self.checkpoints.insert(stopped.time, std::mem::replace(&mut seat, copy));
+            if self.checkpoints.len() > self.limit {
+                self.thin_out();
+            }
+        }
+    }
+
+    fn thin_out(&mut self) {
+        self.distance *= 2;
+        let mut number = 0;
+        self.checkpoints.retain(|_, _| {
+            number += 1;
+            number % 2 == 1
+        });
+    }
+
+    /// A copy of the last checkpoint that is not behind `time`.
+    fn before(&mut self, time: u64) -> io::Result<Seat> {
+        let (_, seat) =
+            self.checkpoints.range(..=time).next_back().ok_or(io::ErrorKind::NotFound)?;
+        seat.checkpoint()
+    }
+
+    /// Makes of a replay that does not answer what there is to say about it, and of one that went
+    /// another way than recorded an error.
+    fn sound(&mut self, answer: io::Result<Stopped>) -> Result<Stopped, RunError> {
+        match answer {
+            Ok(Stopped { divergence: Some(divergence), .. }) => {
+                Err(RunError::Diverged(Box::new(divergence)))
+            }
+            Ok(stopped) => Ok(stopped),
+            Err(error) => Err(self.replayer.failure(&error)),
+        }
+    }
+
+    /// Goes to a moment; to the end if it is later.
+    pub fn seek(&mut self, to: Instant) -> Result<Standing, RunError> {
+        self.go(to.time, Goal::At(to))
+    }
+
+    /// Goes to the end.
+    pub fn seek_end(&mut self) -> Result<Standing, RunError> {
+        let time = self.end()?.time;
+        self.go(time, Goal::End)
+    }
+
+    /// Goes to where an instruction is about to be executed for the N-th time, from the beginning;
+    /// to the end if it never is.
+    pub fn seek_hit(&mut self, pc: u64, count: u64) -> Result<Standing, RunError> {
+        self.go(0, Goal::Hit { pc, count })
+    }
+
+    /// How often an instruction is executed.
+    pub fn count_hits(&mut self, pc: u64) -> Result<u64, RunError> {
+        Ok(self.seek_hit(pc, 0)?.at.hits)
+    }
+
+    /// From the last checkpoint that is at `time` or before to a goal.
+    fn go(&mut self, time: u64, goal: Goal) -> Result<Standing, RunError> {
+        let seat = self.before(time).map_err(|error| self.replayer.failure(&error))?;
+        let answer = seat.run(goal);
+        let at = self.sound(answer)?;
+        Ok(Standing { seat, at })
+    }
+
+    /// Observes a window: from one moment, or the beginning, to another, or the end. The consumer
+    /// has had everything when this returns.
+    pub fn observe(
+        &mut self,
+        from: Option<Instant>,
+        to: Option<Instant>,
+        plan: Plan,
+        consumer: Box<dyn Consumer>,
+    ) -> Result<Stopped, RunError> {
+        let start = match from {
+            Some(from) => self.seek(from)?,
+            None => {
+                let seat = self.before(0).map_err(|error| self.replayer.failure(&error))?;
+                let at = seat.place();
+                Standing { at: self.sound(at)?, seat }
+            }
+        };
+        let goal = to.map_or(Goal::End, Goal::At);
+        let answer = start.seat.observe(goal, plan, consumer);
+        self.sound(answer)
+    }
+}

@@ -1,0 +1,164 @@
+//! Moments, checkpoints and windows of recordings made here, of programs that gcc builds.
+
+use engine::host::{Job, Record};
+use engine::{Allocator, config::Schedule};
+use events::decode::Event;
+use events::{Consumer, Decoder, Plan};
+use replay::{Instant, Session, Timeline};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The runner is this very file.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+const RACY: &str = r#"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+static volatile long shared;
+static int step(int i) { return i & 1 ? i * 3 + 1 : i / 2; }
+static void *work(void *arg) {
+    for (int i = 0; i < 3000; i++) { shared = shared + step(i); }
+    return arg;
+}
+int main(void) {
+    pthread_t threads[3];
+    for (int i = 0; i < 3; i++) pthread_create(&threads[i], 0, work, 0);
+    for (int i = 0; i < 3; i++) pthread_join(threads[i], 0);
+    char *block = malloc(100);
+    printf("%ld %p\n", shared, (void *)block);
+    *(volatile int *)8 = shared;
+}
+"#;
+
+/// Runners want certain descriptors of the process that starts them: one test at a time.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+struct Made {
+    _turn: MutexGuard<'static, ()>,
+    _folder: tempfile::TempDir,
+    file: PathBuf,
+}
+
+fn record(name: &str, source: &str, schedule: Schedule) -> Made {
+    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, program) = (folder.path().join(format!("{name}.c")), folder.path().join(name));
+    std::fs::write(&code, source).expect("written");
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-O1", "-g", "-pthread", "-o"]).args([&program, &code]);
+    assert!(gcc.status().expect("gcc runs").success(), "gcc builds {name}");
+    let file = folder.path().join("recording");
+    let mut job = Job::new(program.into(), Vec::new());
+    job.record = Some(Record { schedule, cut: false });
+    replay::record(&job, &file, false).expect("recorded");
+    Made { _turn: turn, _folder: folder, file }
+}
+
+fn open(file: &Path) -> Timeline {
+    Session::open(file).expect("a recording").timeline(0).expect("a replay")
+}
+
+/// Collects events, without those that say how the stream is cut into superblocks.
+#[derive(Clone, Default)]
+struct Collect {
+    decoder: Arc<Mutex<Decoder>>,
+    events: Arc<Mutex<Vec<Event>>>,
+}
+
+impl Consumer for Collect {
+    fn records(&mut self, bytes: &[u8]) {
+        let mut events = self.events.lock().expect("alive");
+        let mut decoder = self.decoder.lock().expect("alive");
+        decoder.events(bytes, |event| events.push(event)).expect("whole records");
+    }
+}
+
+fn observe(line: &mut Timeline, from: Option<Instant>, to: Option<Instant>) -> Vec<Event> {
+    let collect = Collect::default();
+    let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+    line.observe(from, to, plan, Box::new(collect.clone())).expect("observed");
+    let mut events = std::mem::take(&mut *collect.events.lock().expect("alive"));
+    events.retain(|event| matches!(event, Event::Instruction { .. } | Event::Access { .. }));
+    events
+}
+
+#[test]
+fn windows_join_to_the_whole_wherever_they_are_cut() {
+    let made = record("racy", RACY, Schedule::Random { seed: 5 });
+    let mut line = open(&made.file);
+    let whole = observe(&mut line, None, None);
+    let end = line.end().expect("an end").time;
+    assert!(whole.len() > 100_000, "{} events", whole.len());
+    let cuts = [end / 7, end / 2, end - 5, end - 1];
+    let mut joined = Vec::new();
+    let mut from = None;
+    for time in cuts {
+        let to = line.seek(Instant { time, pc: None }).expect("reached").instant();
+        joined.extend(observe(&mut line, from, Some(to)));
+        from = Some(to);
+    }
+    joined.extend(observe(&mut line, from, None));
+    assert_eq!(joined.len(), whole.len());
+    assert!(joined == whole, "the same events");
+}
+
+#[test]
+fn a_moment_is_the_same_from_either_side() {
+    let made = record("racy", RACY, Schedule::Random { seed: 6 });
+    let mut line = open(&made.file);
+    let end = line.end().expect("an end").clone();
+    assert_eq!(end.end, Some(Some(recording::log::Ending::Signal(11))));
+    let times: Vec<u64> = (1..12).map(|part| end.time * part / 12).collect();
+    let forwards: Vec<_> = times
+        .iter()
+        .map(|time| line.seek(Instant { time: *time, pc: None }).expect("there").at.thread)
+        .collect();
+    for (time, thread) in times.iter().zip(&forwards).rev() {
+        let again = line.seek(Instant { time: *time, pc: Some(thread.pc) }).expect("there");
+        assert_eq!(&again.at.thread, thread, "at {time}");
+    }
+    let crash = line.seek_end().expect("the end");
+    assert_eq!(crash.at.thread, end.thread);
+    let mut code = [0; 8];
+    assert_eq!(crash.read(crash.at.thread.pc, &mut code), 8);
+}
+
+#[test]
+fn executions_of_a_place_are_counted() {
+    let made = record("racy", RACY, Schedule::Random { seed: 7 });
+    let mut line = open(&made.file);
+    let whole = observe(&mut line, None, None);
+    let mut counts = std::collections::BTreeMap::new();
+    for event in &whole {
+        if let Event::Instruction { pc, .. } = event {
+            *counts.entry(*pc).or_insert(0u64) += 1;
+        }
+    }
+    let often = *counts.iter().max_by_key(|(_, count)| **count).expect("some").0;
+    let seldom = *counts.iter().find(|(_, count)| (3..50).contains(*count)).expect("some").0;
+    for pc in [often, seldom] {
+        assert_eq!(line.count_hits(pc).expect("counted"), counts[&pc]);
+        let third = line.seek_hit(pc, 3).expect("reached");
+        assert_eq!((third.at.thread.pc, third.at.hits), (pc, 3));
+        let before = observe(&mut line, None, Some(third.instant()));
+        let met = before
+            .iter()
+            .filter(|event| matches!(event, Event::Instruction { pc: it, .. } if *it == pc));
+        assert_eq!(met.count(), 2);
+    }
+}
+
+#[test]
+fn checkpoints_are_bounded() {
+    let made = record("racy", RACY, Schedule::Fair);
+    let mut line = open(&made.file);
+    line.limit_checkpoints(4);
+    line.space_checkpoints(500);
+    let end = line.end().expect("an end").time;
+    let kept: Vec<u64> = line.checkpoints().collect();
+    assert!((2..=4).contains(&kept.len()), "{kept:?} of {end}");
+    assert_eq!(kept[0], 0);
+}

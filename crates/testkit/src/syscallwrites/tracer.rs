@@ -1,0 +1,415 @@
+//! The loop: stop every process of a program's tree at its system calls and compare.
+//!
+//! No safe interface tells of real-time signals: a program that is sent one is ended there.
+
+use super::snapshot::Snapshot;
+use super::{Call, Table, Tally};
+use crate::singlestep::{Process, Registers, launch};
+use anyhow::Context;
+use base::system_call::{self, number as n};
+use nix::errno::Errno;
+use nix::libc;
+use nix::sys::ptrace::{self, Options};
+use nix::sys::signal::{self, Signal};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::Pid;
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::ops::Range;
+use std::process::Stdio;
+
+/// Memory of the process that is stopped.
+pub struct Memory<'a>(&'a Process);
+
+impl Memory<'_> {
+    /// Fills `out` from `address`; `false` if not all of it is there.
+    #[must_use]
+    pub fn read(&self, address: u64, out: &mut [u8]) -> bool {
+        let length = out.len();
+        self.0.read(&[(address, length)], out) == length
+    }
+}
+
+/// Rows seen less often than this are always compared.
+const RARE: u64 = 10;
+/// What each call earns for copying, and the most that is ever copied at once.
+const ALLOWANCE: u64 = 2 << 20;
+const MOST: u64 = 1 << 30;
+/// Answers that only tracers see: the call was interrupted and may be made again.
+const RESTARTS: Range<i64> = -516..-511;
+
+/// Runs a command to its end and compares its system calls with the table.
+///
+/// # Errors
+/// When it cannot be started or followed.
+pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow::Result<Tally> {
+    let root = launch(command, output)?;
+    let follow = Options::PTRACE_O_EXITKILL
+        | Options::PTRACE_O_TRACESYSGOOD
+        | Options::PTRACE_O_TRACEFORK
+        | Options::PTRACE_O_TRACEVFORK
+        | Options::PTRACE_O_TRACECLONE
+        | Options::PTRACE_O_TRACEEXEC;
+    ptrace::setoptions(root, follow)?;
+    let mut tracer = Tracer {
+        table,
+        // It is at the end of its exec.
+        tasks: HashMap::from([(root, Task { inside: true, ..Task::default() })]),
+        sharing: HashSet::new(),
+        credit: ALLOWANCE,
+        tally: Tally::default(),
+    };
+    resume(root, None);
+    tracer.run()?;
+    Ok(tracer.tally)
+}
+
+struct Tracer<'a, T: Table> {
+    table: &'a T,
+    tasks: HashMap<Pid, Task<T::Before>>,
+    /// Threads, and processes that share memory without waiting for each other.
+    sharing: HashSet<Pid>,
+    credit: u64,
+    tally: Tally,
+}
+
+/// A thread.
+struct Task<B> {
+    /// Its first stop is not a signal of its own.
+    fresh: bool,
+    /// It is inside a call whose beginning was not seen.
+    inside: bool,
+    /// The call under way.
+    pending: Option<Pending<B>>,
+    /// The call made last, which `restart_syscall` goes on with.
+    last: Option<Call>,
+    /// Where the kernel writes whenever it likes (`rseq`).
+    scratch: Range<u64>,
+}
+
+struct Pending<B> {
+    call: Call,
+    before: B,
+    row: Option<String>,
+    snapshot: Option<Snapshot>,
+}
+
+impl<B> Default for Task<B> {
+    fn default() -> Self {
+        Self { fresh: false, inside: false, pending: None, last: None, scratch: 0..0 }
+    }
+}
+
+fn resume(pid: Pid, signal: Option<Signal>) {
+    // It may have been killed meanwhile; then waitpid will tell.
+    let _ = ptrace::syscall(pid, signal);
+}
+
+impl<T: Table> Tracer<'_, T> {
+    fn run(&mut self) -> anyhow::Result<()> {
+        let any = Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD);
+        while !self.tasks.is_empty() {
+            match waitpid(None, any) {
+                Ok(status) => self.stopped(status)?,
+                Err(Errno::EINTR) => {}
+                Err(Errno::ECHILD) => return Ok(()),
+                Err(Errno::EINVAL) => self.end(),
+                Err(error) => return Err(error).context("waiting for the program"),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the program, as a real-time signal has come.
+    fn end(&mut self) {
+        self.tally.cut_short = true;
+        for pid in self.tasks.keys() {
+            // It may have ended by itself.
+            let _ = signal::kill(*pid, Signal::SIGKILL);
+        }
+    }
+
+    fn stopped(&mut self, status: WaitStatus) -> anyhow::Result<()> {
+        match status {
+            WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..) => {
+                self.tasks.remove(&pid);
+                self.sharing.remove(&pid);
+            }
+            WaitStatus::PtraceSyscall(pid) => {
+                match self.system_call(pid) {
+                    // Killed while it was stopped.
+                    Ok(()) | Err(Errno::ESRCH) => {}
+                    Err(error) => return Err(error).context("looking at a system call"),
+                }
+                resume(pid, None);
+            }
+            WaitStatus::PtraceEvent(pid, _, event) => {
+                self.event(pid, event);
+                resume(pid, None);
+            }
+            WaitStatus::Stopped(pid, signal) => {
+                let fresh = Task { fresh: true, ..Task::default() };
+                let task = self.tasks.entry(pid).or_insert(fresh);
+                let own = !(std::mem::take(&mut task.fresh) && signal == Signal::SIGSTOP);
+                resume(pid, own.then_some(signal));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn event(&mut self, pid: Pid, event: i32) {
+        if event == libc::PTRACE_EVENT_EXEC {
+            // A thread that execs takes over the number of its process.
+            let old = ptrace::getevent(pid).map_or(pid, |old| Pid::from_raw(old as i32));
+            if let Some(task) = self.tasks.remove(&old) {
+                self.tasks.insert(pid, task);
+            }
+            let task = self.tasks.entry(pid).or_default();
+            task.scratch = 0..0;
+            self.sharing.remove(&pid);
+            self.sharing.remove(&old);
+            return;
+        }
+        let Ok(child) = ptrace::getevent(pid) else { return };
+        let child = Pid::from_raw(child as i32);
+        let call = self.tasks.get(&pid).and_then(|task| task.pending.as_ref()).map(|it| it.call);
+        // Its first stop may already have come.
+        self.tasks.entry(child).or_insert(Task { fresh: true, ..Task::default() });
+        if call.is_some_and(|call| shares_memory(&call, event)) {
+            self.sharing.insert(pid);
+            self.sharing.insert(child);
+        }
+    }
+
+    fn system_call(&mut self, pid: Pid) -> Result<(), Errno> {
+        let process = Process { pid };
+        let registers = process.registers()?;
+        let task = self.tasks.entry(pid).or_default();
+        match task.pending.take() {
+            None if std::mem::take(&mut task.inside) => {}
+            None => self.entered(&process, &registers),
+            Some(pending) => self.left(&process, &registers, pending),
+        }
+        Ok(())
+    }
+
+    fn entered(&mut self, process: &Process, registers: &Registers) {
+        let mut call = Call {
+            number: registers.orig_rax,
+            arguments: [
+                registers.rdi,
+                registers.rsi,
+                registers.rdx,
+                registers.r10,
+                registers.r8,
+                registers.r9,
+            ],
+        };
+        let task = self.tasks.entry(process.pid).or_default();
+        if call.number == n::restart_syscall
+            && let Some(last) = task.last
+        {
+            call = last;
+        }
+        task.last = Some(call);
+        self.tally.calls += 1;
+        let row = self.table.row(&call);
+        let snapshot = self.snapshot(process, row.as_deref());
+        let before = self.table.before(&call, &Memory(process));
+        let task = self.tasks.entry(process.pid).or_default();
+        task.pending = Some(Pending { call, before, row, snapshot });
+    }
+
+    /// A copy of memory, if this call is to be compared.
+    fn snapshot(&mut self, process: &Process, row: Option<&str>) -> Option<Snapshot> {
+        if self.sharing.contains(&process.pid) && is_threaded(process.pid) {
+            self.tally.threaded += 1;
+            return None;
+        }
+        self.credit = (self.credit + ALLOWANCE).min(MOST);
+        let Ok(mut snapshot) = Snapshot::plan(process) else {
+            self.tally.sampled_out += 1;
+            return None;
+        };
+        let size = snapshot.size();
+        let is_rare = row.is_some_and(|row| self.tally.seen(row) < RARE);
+        if size > MOST || size > self.credit && !is_rare {
+            self.tally.sampled_out += 1;
+            return None;
+        }
+        self.credit = self.credit.saturating_sub(size);
+        snapshot.copy(process);
+        Some(snapshot)
+    }
+
+    fn left(&mut self, process: &Process, registers: &Registers, pending: Pending<T::Before>) {
+        let Pending { call, before, row, snapshot } = pending;
+        let mut answer = registers.rax.cast_signed();
+        let task = self.tasks.entry(process.pid).or_default();
+        if call.number == n::rseq && answer == 0 {
+            task.scratch = call.arguments[0]..call.arguments[0].saturating_add(call.arguments[1]);
+        }
+        let scratch = task.scratch.clone();
+        if RESTARTS.contains(&answer) {
+            answer = -i64::from(libc::EINTR);
+        }
+        let failed = (-4095..0).contains(&answer);
+        let claims = self.table.written(&call, answer, &before, &Memory(process));
+        let Some(claims) = claims else {
+            let name = row.unwrap_or_else(|| name(&call));
+            *self.tally.unknown.entry(name).or_default() += 1;
+            return;
+        };
+        let Some(snapshot) = snapshot else { return };
+        if !failed && replaces_memory(&call, &Memory(process)) {
+            return;
+        }
+        let Ok(mut later) = Snapshot::plan(process) else { return };
+        later.copy(process);
+        self.tally.compared += 1;
+        let mut allowed = claims.clone();
+        allowed.push((scratch.start, scratch.end - scratch.start));
+        allowed.extend(remapped(&call, answer));
+        let changes = snapshot.changes(&later);
+        let missed = uncovered(&changes, allowed);
+        if !missed.is_empty() {
+            self.tally.fail(format!(
+                "{} = {answer} changed {:x?} ({} runs of bytes); the table lists only {claims:x?}",
+                show(&call),
+                &missed[..missed.len().min(4)],
+                missed.len(),
+            ));
+        }
+        if !failed {
+            self.check_claims(&call, answer, &claims, &later);
+        }
+        let Some(row) = row else { return };
+        let tally = self.tally.rows.entry(row).or_default();
+        tally.claimed += claims.iter().map(|(_, length)| length).sum::<u64>();
+        tally.changed += changes.iter().map(|change| change.end - change.start).sum::<u64>();
+        if failed {
+            tally.failed += 1;
+            tally.errors.insert(-answer as i32);
+        } else {
+            tally.succeeded += 1;
+        }
+    }
+
+    /// What a call that succeeded wrote must be memory that can be written.
+    fn check_claims(&mut self, call: &Call, answer: i64, claims: &[(u64, u64)], now: &Snapshot) {
+        // It may have read from there instead.
+        if call.number == n::vmsplice {
+            return;
+        }
+        for (address, length) in claims {
+            if !now.areas.hold(*address..address.saturating_add(*length)) {
+                self.tally.fail(format!(
+                    "{} = {answer}: the table lists {length} bytes at {address:#x}, which cannot \
+                     be written",
+                    show(call),
+                ));
+            }
+        }
+    }
+}
+
+fn show(call: &Call) -> String {
+    system_call::show(call.number, call.arguments, &mut |_, _| None)
+}
+
+/// A call that has no row; of those that multiplex, with the request.
+fn name(call: &Call) -> String {
+    let name = system_call::name(call.number).unwrap_or("an unknown call");
+    match call.number {
+        n::ioctl | n::fcntl => format!("{name} {:#x}", call.arguments[1] as u32),
+        n::prctl | n::arch_prctl | n::keyctl => format!("{name} {:#x}", call.arguments[0] as u32),
+        _ => name.to_owned(),
+    }
+}
+
+/// Whether a child goes on in the caller's memory beside it.
+fn shares_memory(call: &Call, event: i32) -> bool {
+    match call.number {
+        n::clone => {
+            let flags = call.arguments[0] as i32;
+            flags & libc::CLONE_VM != 0 && flags & libc::CLONE_VFORK == 0
+        }
+        // Its flags are in memory; a child of its own memory comes with another event.
+        n::clone3 => event == libc::PTRACE_EVENT_CLONE,
+        _ => false,
+    }
+}
+
+/// Whether a process has, or may have, others in its memory. A process whose threads have all
+/// ended is alone again; what shares memory in other ways is given up.
+fn is_threaded(pid: Pid) -> bool {
+    let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
+    tasks.count() != 1
+}
+
+/// Whether memory after a call has nothing to do with memory before: it was replaced, or a child has
+/// run in it while the caller waited.
+fn replaces_memory(call: &Call, memory: &Memory) -> bool {
+    let flags = match call.number {
+        n::execve | n::execveat | n::vfork => return true,
+        n::clone => call.arguments[0],
+        n::clone3 => {
+            let mut flags = [0; 8];
+            if !memory.read(call.arguments[0], &mut flags) {
+                return true;
+            }
+            u64::from_le_bytes(flags)
+        }
+        _ => return false,
+    };
+    flags & u64::from(libc::CLONE_VM.cast_unsigned()) != 0
+}
+
+/// Where a call has put other pages.
+fn remapped(call: &Call, answer: i64) -> Option<(u64, u64)> {
+    let [first, second, third, ..] = call.arguments;
+    match call.number {
+        n::mmap => Some((answer.cast_unsigned(), second.next_multiple_of(0x1000))),
+        n::mremap => Some((answer.cast_unsigned(), third.next_multiple_of(0x1000))),
+        n::madvise => Some((first, second.next_multiple_of(0x1000))),
+        _ => None,
+    }
+}
+
+/// The parts of changes that no allowed range covers.
+fn uncovered(changes: &[Range<u64>], mut allowed: Vec<(u64, u64)>) -> Vec<Range<u64>> {
+    allowed.sort_unstable();
+    let mut left = Vec::new();
+    for change in changes {
+        let mut at = change.start;
+        for (address, length) in &allowed {
+            let end = address.saturating_add(*length);
+            if *address > at && at < change.end && *address < change.end {
+                left.push(at..*address);
+            }
+            if end > at && *address < change.end {
+                at = end;
+            }
+        }
+        if at < change.end {
+            left.push(at..change.end);
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_no_range_covers_is_left() {
+        let changes = [10..20, 30..40];
+        let left = |allowed: &[(u64, u64)]| uncovered(&changes, allowed.to_vec());
+        assert_eq!(left(&[(0, 100)]), []);
+        assert_eq!(left(&[]), changes);
+        assert_eq!(left(&[(12, 3), (30, 10)]), [10..12, 15..20]);
+        assert_eq!(left(&[(30, 5), (8, 2), (10, 9), (33, 5)]), [19..20, 38..40]);
+    }
+}

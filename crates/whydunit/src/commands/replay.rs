@@ -1,0 +1,156 @@
+//! `whydunit replay`: a recording again, without the inputs, files, clock and network of that day.
+
+use super::count::{self, Report as Counts};
+use super::moments::Moment;
+use super::run::fault_or_input;
+use crate::exit::Exit;
+use crate::render;
+use anyhow::Context;
+use engine::report::Replayed;
+use events::{Discard, Plan};
+use replay::outputs::Outputs;
+use replay::{Session, Shown};
+use serde::Serialize;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+/// Arguments of `whydunit replay`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  whydunit replay prog.whydunit            what the program wrote, again
+  whydunit replay prog.whydunit --check    the same, and say whether it went as recorded
+  whydunit replay prog.whydunit --count    count what it executed
+
+Exit codes: 0 as recorded; 1 a replay went another way than the recording; 2 wrong arguments, or the
+file cannot be used; 70 a fault of our own. More in docs/record.md.")]
+pub struct Replay {
+    /// The recording
+    file: PathBuf,
+    /// Say how many checks were made and that they held
+    #[arg(long)]
+    check: bool,
+    /// Count instructions, branches, loads, stores
+    #[arg(long)]
+    count: bool,
+    /// Do not show the program's own output again
+    #[arg(long)]
+    silent: bool,
+    /// Only this process, by its number in `whydunit info`
+    #[arg(long, value_name = "N")]
+    process: Option<u32>,
+    /// Go to a moment and show where it is: PLACE[#N], @TICKS, crash or end
+    #[arg(long, value_name = "MOMENT", conflicts_with_all = ["check", "count"])]
+    at: Vec<Moment>,
+    /// List what is in the log in place of replaying it
+    #[arg(long, hide = true)]
+    entries: bool,
+    /// Print the result as JSON to standard output; the program's output is not shown
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Report {
+    process: u32,
+    #[serde(flatten)]
+    replayed: Replayed,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Counts>,
+}
+
+impl Replay {
+    /// Replays.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let session = Session::open(&self.file)
+            .with_context(|| format!("{} cannot be replayed", self.file.display()))?;
+        let numbers: Vec<u32> = match self.process {
+            Some(number) => vec![number],
+            None => session.recording().processes().iter().map(|start| start.process).collect(),
+        };
+        if self.entries {
+            return list(&session, &numbers);
+        }
+        if !self.at.is_empty() {
+            return self.visit(&session);
+        }
+        let mut reports = Vec::new();
+        let several = numbers.len() > 1 && !self.silent && !self.json;
+        let mut file = several.then(tempfile::tempfile).transpose()?;
+        let mut outputs = Outputs::default();
+        for process in numbers {
+            let shown = match &file {
+                Some(file) => Shown::File(file.as_raw_fd()),
+                None if self.silent || self.json => Shown::Nothing,
+                None => Shown::Output,
+            };
+            reports.push(self.one(&session, process, shown)?);
+            file.as_mut().map(|file| outputs.take(file)).transpose()?;
+        }
+        outputs.write(&mut std::io::stdout(), &mut std::io::stderr())?;
+        let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
+        self.show(&reports)?;
+        Ok(if diverged { Exit::Findings } else { Exit::Clean })
+    }
+
+    /// Shows moments.
+    fn visit(&self, session: &Session) -> anyhow::Result<Exit> {
+        let mut line = session.timeline(self.process.unwrap_or(0)).map_err(fault_or_input)?;
+        for moment in &self.at {
+            let standing = moment.find(&mut line)?;
+            let seen = render::moment::Seen::of(&standing);
+            let text = if self.json { seen.json()? } else { seen.text() };
+            render::print(&text)?;
+        }
+        Ok(Exit::Clean)
+    }
+
+    fn one(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {
+        if !self.count {
+            let replayed = session
+                .replay(process, Plan::default(), shown, &mut |_| Box::new(Discard::default()))
+                .map_err(fault_or_input)?;
+            return Ok(Report { process, replayed, counts: None });
+        }
+        let (counts, replayed) = count::count(|plan, make| {
+            session.replay(process, plan, shown, make).map_err(fault_or_input)
+        })?;
+        Ok(Report { process, replayed, counts: Some(counts) })
+    }
+
+    fn show(&self, reports: &[Report]) -> anyhow::Result<()> {
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(reports)?);
+            return Ok(());
+        }
+        for Report { process, replayed, counts } in reports {
+            if let Some(divergence) = &replayed.divergence {
+                eprintln!(
+                    "whydunit: process {process} went another way than recorded, in thread {} at \
+                     tick {}, {:#x}: {}",
+                    divergence.thread, divergence.time, divergence.pc, divergence.what
+                );
+            } else if self.check {
+                eprintln!(
+                    "whydunit: process {process} went as recorded: {} checks, {} entries, {} ticks",
+                    replayed.checks, replayed.entries, replayed.time
+                );
+            }
+            if let Some(counts) = counts {
+                eprint!("{}", counts.table());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Lists the entries of logs, one a line.
+fn list(session: &Session, processes: &[u32]) -> anyhow::Result<Exit> {
+    for process in processes {
+        let log = session.recording().log(*process)?;
+        for (entry, payload) in recording::log::entries(log) {
+            println!("{process} {entry:?} +{}", payload.len());
+        }
+    }
+    Ok(Exit::Clean)
+}

@@ -1,0 +1,159 @@
+//! Which rules are checked: shipped ones by name, users' own by file.
+
+use super::RuleArguments;
+use analyze::rules::language;
+use analyze::rules::machine::allocator::Allocators;
+use analyze::rules::model::Rule;
+use analyze::rules::shipped;
+use analyze::rules::suppress::{self, Suppression};
+use anyhow::{Context, bail};
+use spec::Source;
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// What was chosen.
+pub struct Chosen {
+    /// The rules; none means that nothing is checked.
+    pub rules: Vec<Rule>,
+    /// Functions that allocate and free.
+    pub allocators: Allocators,
+    /// Findings not to show.
+    pub suppressions: Vec<Suppression>,
+    /// Whether a suppression is printed for each finding.
+    pub generate: bool,
+    /// Exit code if something was found.
+    pub exit_code: Option<u8>,
+    /// Whether only the first finding is reported.
+    pub first_only: bool,
+    /// Where SARIF goes.
+    pub sarif: Option<std::path::PathBuf>,
+}
+
+impl RuleArguments {
+    /// Reads what the arguments name.
+    pub fn choose(&self) -> anyhow::Result<Chosen> {
+        let mut rules: Vec<Rule> = Vec::new();
+        for word in &self.rules {
+            for rule in named(word, &self.names)? {
+                if rules.iter().all(|known| known.name != rule.name) {
+                    rules.push(rule);
+                }
+            }
+        }
+        let mut allocators = Allocators::default();
+        if let Some(path) = &self.allocators {
+            let read = allocators.read(&text(path)?);
+            read.map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
+        }
+        let mut suppressions = Vec::new();
+        for path in &self.suppressions {
+            let read = suppress::read(&text(path)?);
+            suppressions.extend(read.map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?);
+        }
+        Ok(Chosen {
+            rules,
+            allocators,
+            suppressions,
+            generate: self.gen_suppressions,
+            exit_code: self.error_exitcode,
+            first_only: self.stop_at_first,
+            sarif: self.sarif.clone(),
+        })
+    }
+}
+
+fn text(path: &Path) -> anyhow::Result<String> {
+    let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The rules that one word means.
+fn named(word: &str, names: &[String]) -> anyhow::Result<Vec<Rule>> {
+    if word == "none" {
+        return Ok(Vec::new());
+    }
+    if word.ends_with(".rule") {
+        return read(word, &text(Path::new(word))?, names);
+    }
+    let shipped = |name: &str| word == "all" || name.strip_suffix(".rule") == Some(word);
+    let mut found = Vec::new();
+    for (name, text) in shipped::FILES.iter().filter(|(name, _)| shipped(name)) {
+        found.extend(read(name, text, names)?);
+    }
+    if found.is_empty() {
+        let plain = word.replace('_', "-");
+        for (name, text) in shipped::FILES {
+            found.extend(read(name, text, names)?.into_iter().filter(|rule| rule.name == plain));
+        }
+    }
+    if found.is_empty() {
+        bail!(unknown(word));
+    }
+    Ok(found)
+}
+
+fn unknown(word: &str) -> String {
+    let files = shipped::FILES.iter().filter_map(|(name, _)| name.strip_suffix(".rule"));
+    let rules: Vec<String> = shipped::rules().into_iter().map(|rule| rule.name).collect();
+    let known: Vec<&str> = files.chain(rules.iter().map(String::as_str)).collect();
+    match symbols::suggest::near(word, known.iter().copied()).first() {
+        Some(near) => format!("no rules are called `{word}`; did you mean `{near}`?"),
+        None => format!(
+            "no rules are called `{word}`; give a file that ends in .rule, or some of: all, {}",
+            known.join(", ")
+        ),
+    }
+}
+
+/// Reads a rule file, with functions called as the user says.
+fn read(name: &str, text: &str, names: &[String]) -> anyhow::Result<Vec<Rule>> {
+    let mut source = text.to_owned();
+    for pair in names {
+        let Some((from, to)) = pair.split_once('=') else {
+            bail!("`--as {pair}` should be NAME=FUNCTION, as in transaction=handle_request");
+        };
+        source = renamed(&source, from, to);
+    }
+    let source = Source::new(name, source);
+    language::read(&source).map_err(|errors| {
+        let colour = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        anyhow::anyhow!(
+            "these rules cannot be used\n\n{}",
+            errors.render(&source, colour).trim_end()
+        )
+    })
+}
+
+/// Replaces a whole word.
+fn renamed(text: &str, from: &str, to: &str) -> String {
+    let part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(from).filter(|_| !from.is_empty()) {
+        let (before, after) = (&rest[..at], &rest[at + from.len()..]);
+        out.push_str(before);
+        let whole = !out.ends_with(part) && !after.starts_with(part);
+        out.push_str(if whole { to } else { from });
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_whole_words_are_renamed() {
+        assert_eq!(renamed("gc gcc (gc) _gc", "gc", "collect"), "collect gcc (collect) _gc");
+    }
+
+    #[test]
+    fn rules_are_found_by_file_and_by_name() {
+        assert_eq!(named("double_free", &[]).expect("shipped").len(), 1);
+        assert_eq!(named("memory", &[]).expect("shipped").len(), 5);
+        assert!(named("all", &[]).expect("shipped").len() > 15);
+        let error = named("double-fre", &[]).expect_err("unknown").to_string();
+        assert!(error.contains("did you mean `double-free`?"), "{error}");
+    }
+}

@@ -1,0 +1,73 @@
+//! What `whydunit run` observes and alters: from arguments to a plan.
+
+use anyhow::Context;
+use events::Plan;
+use events::patch::{self, Patch};
+use events::plan::{ALL_REGISTERS, Filter, Probe};
+use std::path::PathBuf;
+
+/// What to observe, and what to alter.
+#[derive(clap::Args)]
+pub struct Observe {
+    /// What to observe; the events are counted and thrown away unless they are saved
+    #[arg(long, value_enum, default_value = "nothing")]
+    observe: What,
+    /// Registers whenever the instruction at this address is about to execute
+    #[arg(long, value_name = "ADDRESS", value_parser = patch::address, hide = true)]
+    probe: Vec<u64>,
+    /// Calls and returns of the function of this name, in whatever module it is
+    #[arg(long, value_name = "NAME", hide = true)]
+    function: Vec<String>,
+    /// Make the program do something else at a place: `PLACE[#N]: flip|skip|set $reg=V|set
+    /// [ADDRESS,SIZE]=V`
+    #[arg(long, value_name = "PATCH", hide = true)]
+    patch: Vec<String>,
+    /// A whole plan, as JSON; the other options add to it
+    #[arg(long, value_name = "FILE", hide = true)]
+    plan: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum What {
+    /// Nothing at all
+    Nothing,
+    /// Ticks, as recording counts them
+    Ticks,
+    /// Which blocks are executed
+    Blocks,
+    /// The address of every memory access
+    Memory,
+    /// Every memory access is tested against a shadow that lets all of them pass
+    Shadow,
+}
+
+impl Observe {
+    /// The plan that the arguments ask for.
+    pub fn plan(&self) -> anyhow::Result<Plan> {
+        let mut plan = self.file()?;
+        match self.observe {
+            What::Nothing => {}
+            What::Ticks => plan.ticks = true,
+            What::Blocks => plan.blocks = true,
+            What::Memory => (plan.blocks, plan.memory) = (true, true),
+            What::Shadow => {
+                let everything = Filter::Shadow { reads: 0xff, writes: 0xff, paint: Vec::new() };
+                plan.filter.get_or_insert(everything);
+            }
+        }
+        let registers = ALL_REGISTERS;
+        plan.probes.extend(self.probe.iter().map(|pc| Probe { pc: *pc, registers }));
+        plan.names.extend(self.function.iter().cloned());
+        for text in &self.patch {
+            plan.patches.push(Patch::parse(text, patch::address)?);
+        }
+        Ok(plan)
+    }
+
+    fn file(&self) -> anyhow::Result<Plan> {
+        let Some(path) = &self.plan else { return Ok(Plan::default()) };
+        let text =
+            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        serde_json::from_slice(&text).with_context(|| format!("{} is no plan", path.display()))
+    }
+}

@@ -1,0 +1,29 @@
+//! What a check of rules has to say beyond its findings.
+
+use super::sarif::{self, Kinds};
+use crate::commands::rules::{Chosen, Found};
+use anyhow::Context;
+
+/// Suppressions, SARIF, and what could not be decided.
+pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
+    if chosen.generate {
+        super::Output::Error.write(&found.suppressions.concat())?;
+    }
+    if found.suppressed > 0 {
+        super::note(&format!("{} findings are suppressed", found.suppressed));
+    }
+    for undecided in &found.undecided {
+        super::note(&format!(
+            "the rule {} could not be decided {} times: it asks for something that was not \
+             observed, or takes more than its bound of steps",
+            undecided.rule, undecided.times
+        ));
+    }
+    if let Some(path) = &chosen.sarif {
+        let kinds: Kinds =
+            chosen.rules.iter().map(|rule| (rule.name.as_str(), rule.title.as_str())).collect();
+        std::fs::write(path, sarif::render(&found.findings, &kinds))
+            .with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

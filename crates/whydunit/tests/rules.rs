@@ -1,0 +1,165 @@
+//! The shipped rules on the programs of `tests/programs/rules`: each must give exactly the findings
+//! that its lines are marked with, and its corrected twin (`-DFIXED`) none.
+//!
+//! A mark `// FINDS rule` stands on the line that the finding is reported at; `// LOSES rule` on the
+//! line that made what is lost. The head of a program says how it is built (`build:`), which rules
+//! are checked (`rules:`) and what functions are called (`as:`).
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+const RULES: &str = "memory,uninitialised,allocation,regions";
+
+/// A rule and the line it is about.
+type Finding = (String, u64);
+
+struct Program {
+    source: PathBuf,
+    text: String,
+}
+
+impl Program {
+    fn head(&self, word: &str) -> Option<&str> {
+        let lines = self.text.lines().take_while(|line| line.starts_with("//"));
+        lines.filter_map(|line| line.strip_prefix("// ")?.strip_prefix(word)).next().map(str::trim)
+    }
+
+    fn expected(&self) -> BTreeSet<Finding> {
+        let mut expected = BTreeSet::new();
+        for (number, line) in (1..).zip(self.text.lines()) {
+            for mark in ["// FINDS ", "// LOSES "] {
+                let rule = line.split_once(mark).map(|(_, rule)| rule.trim().to_owned());
+                expected.extend(rule.map(|rule| (rule, number)));
+            }
+        }
+        expected
+    }
+
+    fn build(&self, folder: &Path, fixed: bool) -> PathBuf {
+        let stem = self.source.file_stem().expect("a file").to_string_lossy();
+        let binary = folder.join(format!("{stem}{}", if fixed { ".fixed" } else { "" }));
+        let cpp = self.source.extension().is_some_and(|extension| extension == "cpp");
+        let mut command = Command::new(if cpp { "g++" } else { "gcc" });
+        command.args(["-g", "-w"]).args(self.head("build:").unwrap_or_default().split_whitespace());
+        if fixed {
+            command.arg("-DFIXED");
+        }
+        let status = command.arg("-o").arg(&binary).arg(&self.source).status().expect("a compiler");
+        assert!(status.success(), "{} does not build", self.source.display());
+        binary
+    }
+
+    fn found(&self, folder: &Path, fixed: bool) -> (BTreeSet<Finding>, String) {
+        let binary = self.build(folder, fixed);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whydunit"));
+        let report = binary.with_extension(if fixed { "fixed.json" } else { "json" });
+        command.args(["run", "--json", "--rules", self.head("rules:").unwrap_or(RULES), "-o"]);
+        command.arg(&report);
+        if let Some(names) = self.head("as:") {
+            command.args(["--as", names]);
+        }
+        let output = command.arg("--").arg(&binary).output().expect("the tool runs");
+        let text = std::fs::read_to_string(&report).unwrap_or_else(|_| {
+            panic!("{command:?} wrote no report: {}", String::from_utf8_lossy(&output.stderr))
+        });
+        let report: Value = serde_json::from_str(&text).expect("JSON");
+        let findings = report["findings"].as_array().expect("a list");
+        let of_rules = findings.iter().filter(|finding| finding["kind"] != "fatal-signal");
+        let all = of_rules.map(|finding| self.located(finding)).collect();
+        (all, format!("{command:?}\n{text}"))
+    }
+
+    /// The rule, and the line of this file that the finding is about.
+    fn located(&self, finding: &Value) -> Finding {
+        let rule = finding["kind"].as_str().expect("a kind").to_owned();
+        let own = |place: &Value| {
+            let file = place["file"].as_str().map(|file| file.ends_with(&self.name()));
+            file.unwrap_or(false).then(|| place["line"].as_u64()).flatten()
+        };
+        let steps = finding["evidence"].as_array().cloned().unwrap_or_default();
+        let made = steps.iter().find_map(|step| {
+            let text = step["text"].as_str()?;
+            let made = text.starts_with("allocated: ") || text.starts_with("opened: ");
+            made.then(|| own(&step["place"])).flatten()
+        });
+        let lost = rule.contains("leak");
+        let line = if lost { made } else { own(&finding["place"]) };
+        (rule, line.unwrap_or(0))
+    }
+
+    fn name(&self) -> String {
+        self.source.file_name().expect("a file").to_string_lossy().into_owned()
+    }
+
+    /// What is wrong with what was found, if anything.
+    fn check(&self, folder: &Path) -> Vec<String> {
+        let mut problems = Vec::new();
+        for fixed in [false, true] {
+            let expected = if fixed { BTreeSet::new() } else { self.expected() };
+            if fixed && self.expected().is_empty() {
+                continue;
+            }
+            let (found, report) = self.found(folder, fixed);
+            if found != expected {
+                let name = self.name();
+                let which = if fixed { " -DFIXED" } else { "" };
+                problems.push(format!(
+                    "{name}{which}: expected {expected:?}, found {found:?}\n{report}"
+                ));
+            }
+        }
+        problems
+    }
+}
+
+fn programs() -> Vec<Program> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/rules");
+    let mut programs: Vec<Program> = std::fs::read_dir(folder)
+        .expect("the programs")
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|kind| kind == "c" || kind == "cpp"))
+        .map(|source| Program { text: std::fs::read_to_string(&source).expect("text"), source })
+        .collect();
+    programs.sort_by(|one, other| one.source.cmp(&other.source));
+    programs
+}
+
+#[test]
+fn every_program_gives_exactly_its_findings_and_its_twin_none() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let only = std::env::var("RULE_PROGRAM").unwrap_or_default();
+    let all: Vec<Program> =
+        programs().into_iter().filter(|program| program.name().contains(&only)).collect();
+    let (queue, problems) = (Mutex::new(all.iter()), Mutex::new(Vec::new()));
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let next = queue.lock().expect("not poisoned").next();
+                    let Some(program) = next else { return };
+                    let found = program.check(folder.path());
+                    problems.lock().expect("not poisoned").extend(found);
+                }
+            });
+        }
+    });
+    let problems = problems.into_inner().expect("not poisoned");
+    assert!(problems.is_empty(), "{} of {}\n{}", problems.len(), all.len(), problems.join("\n\n"));
+}
+
+#[test]
+fn there_are_enough_programs_of_every_class() {
+    let programs = programs();
+    let buggy = programs.iter().filter(|program| !program.expected().is_empty()).count();
+    assert!(buggy >= 60, "only {buggy}");
+    for rule in ["unmatched-free", "double-free", "dangling-pointer", "null-pointer"]
+        .into_iter()
+        .chain(["heap-overflow", "uninitialised-read"])
+    {
+        let some = programs.iter().filter(|p| p.expected().iter().any(|(kind, _)| kind == rule));
+        assert!(some.count() >= 5, "{rule}");
+    }
+}

@@ -1,0 +1,196 @@
+"""What the scripts about record and replay share: how the commands are spelled, and the trial that
+each of them makes: record a guest once, replay it many times, compare.
+
+A *trial* is about one guest under one schedule. What the guest wrote while it was recorded must come
+out of every replay, byte for byte, with every check of the tool's own passed and the same counts; and
+the files of that day are out of the way meanwhile. Several processes are replayed one after the
+other, so of these the lines are compared without their order.
+"""
+
+import contextlib
+import dataclasses
+import importlib.machinery
+import importlib.util
+import json
+import pathlib
+import re
+
+import bed
+
+OWN_LINE = re.compile(rb"^whydunit: .*\n?", re.M)
+REFUSED = re.compile(rb"^whydunit: .*(?:cannot be recorded|is not recorded)", re.M)
+ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
+
+
+def script(name):
+    """Another script of the bed, as a module."""
+    path = bed.ROOT / "tests" / name
+    loader = importlib.machinery.SourceFileLoader(path.name.replace("-", "_") + "_script", str(path))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader(loader.name, loader))
+    loader.exec_module(module)
+    return module
+
+
+def schedules(seed):
+    return ["fair", f"random:{seed}", f"pct:3,{seed}"]
+
+
+def record_words(tool, file, schedule="fair", flags=()):
+    """What goes before a guest to record it."""
+    return [str(tool), "record", "--quiet", "--force", "-o", str(file), "--schedule", schedule, *flags,
+            "--exit-code=guest", "--"]
+
+
+def replay_words(tool, file, *flags):
+    return [str(tool), "replay", str(file), *flags]
+
+
+def run_in_nowhere(words, limit, folder):
+    """A command that needs no folder, no input and no environment of the recorded day."""
+    return bed.run(words, folder, ENV, limit)
+
+
+def info(tool, file, folder):
+    outcome = run_in_nowhere([str(tool), "info", "--json", str(file)], 60, folder)
+    return json.loads(outcome.stdout) if outcome.code in (0, 1) else None
+
+
+def without_own_lines(text):
+    """stderr without what the tool itself said."""
+    return OWN_LINE.sub(b"", text)
+
+
+@dataclasses.dataclass
+class Result:
+    """`problem` None is a pass; `refused` says why there is no recording; `again` repeats it."""
+
+    problem: str | None = None
+    refused: str | None = None
+    again: str = ""
+    replays: int = 0
+    seconds: float = 0.0
+
+
+class Trial:
+    """`run(mode)` runs the guest with these words in front and returns (command to repeat it,
+    Outcome); `judge(outcome)` tells what is wrong with the recorded run itself; `hidden` are paths
+    that are moved away while it is replayed."""
+
+    def __init__(self, tool, file, run, judge, hidden=(), limit=120):
+        self.tool, self.file, self.run, self.judge = tool, pathlib.Path(file), run, judge
+        self.hidden, self.limit = hidden, limit
+        self.prints = True  # whether what the run printed is what the guest printed
+        self.nowhere = self.file.parent / (self.file.name + ".nowhere")
+
+    def check(self, schedule, times, counts=2, flags=()):
+        """Records once and replays `times` times, and counts that many more times."""
+        self.file.parent.mkdir(parents=True, exist_ok=True)
+        self.file.unlink(missing_ok=True)
+        self.nowhere.mkdir(exist_ok=True)
+        again, recorded = self.run(record_words(self.tool, self.file, schedule, flags))
+        if REFUSED.search(recorded.stderr):
+            return Result(refused=bed.last_line(recorded.stderr), again=again)
+        problem = self.judge(recorded)
+        if not problem and not self.file.exists():
+            problem = "there is no recording"
+        if problem:
+            return Result(f"recorded: {problem}", again=again, seconds=recorded.seconds)
+        with moved_away(self.hidden):
+            result = self.replays(recorded, times, counts)
+        result.again = result.again or again
+        if not result.problem:
+            self.file.unlink()
+            self.nowhere.rmdir()
+        return result
+
+    def replays(self, recorded, times, counts):
+        about = info(self.tool, self.file, self.nowhere)
+        if not about or not about["complete"]:
+            return Result("the recording is not complete", again=f"{self.tool} info {self.file}")
+        several = len(about["processes"]) > 1
+        for number in range(times):
+            words = replay_words(self.tool, self.file, "--check")
+            outcome = run_in_nowhere(words, self.limit, self.nowhere)
+            if problem := replay_problem(recorded if self.prints else outcome, outcome, several):
+                return Result(f"replay {number + 1}: {problem}", again=bed.shell(words, self.nowhere),
+                              replays=number)
+        seen = None
+        for number in range(counts):
+            words = replay_words(self.tool, self.file, "--count", "--json")
+            outcome = run_in_nowhere(words, self.limit, self.nowhere)
+            problem, found = counted(outcome)
+            if not problem and seen not in (None, found):
+                problem = f"counts differ: {seen} and {found}"
+            if problem:
+                return Result(f"counting replay {number + 1}: {problem}", again=bed.shell(words, self.nowhere),
+                              replays=times)
+            seen = found
+        return Result(replays=times + counts, seconds=recorded.seconds)
+
+
+def replay_problem(recorded, replayed, several):
+    """What is wrong with a replay, or None."""
+    if replayed.code != 0:
+        return f"ended with {replayed.end}: {bed.last_line(replayed.stderr)}"
+    for name in ("stdout", "stderr"):
+        expected, found = getattr(recorded, name), getattr(replayed, name)
+        if name == "stderr":
+            expected, found = without_own_lines(expected), without_own_lines(found)
+        if several:
+            expected, found = (b"".join(sorted(text.splitlines(True))) for text in (expected, found))
+        if expected != found:
+            return f"{name} {bed.first_change(expected, found)}"
+    return None
+
+
+def counted(outcome):
+    """(problem, counts of every process) of `replay --count --json`."""
+    if outcome.code != 0:
+        return f"ended with {outcome.end}: {bed.last_line(outcome.stderr)}", None
+    try:
+        reports = json.loads(outcome.stdout)
+        found = [(report["process"], report["counts"]["total"]) for report in reports]
+    except (ValueError, KeyError, TypeError) as problem:
+        return f"unusable counts: {problem!r}", None
+    if not found or not all(counts["instructions"] for _, counts in found):
+        return "no instructions were counted", None
+    return None, found
+
+
+@contextlib.contextmanager
+def moved_away(paths):
+    there = [path for path in paths if path.exists()]
+    for path in there:
+        path.rename(path.with_name(path.name + ".away"))
+    try:
+        yield
+    finally:
+        for path in there:
+            path.with_name(path.name + ".away").rename(path)
+
+
+class Tally:
+    """Prints results as they come, and their sum."""
+
+    def __init__(self, failures_only=False):
+        self.failures_only = failures_only
+        self.passed, self.failed, self.refused, self.replays = 0, [], [], 0
+
+    def say(self, name, result):
+        self.replays += result.replays
+        if result.refused:
+            self.refused.append(name)
+            print(f"none  {name}: {result.refused}", flush=True)
+        elif result.problem:
+            self.failed.append(name)
+            print(f"FAIL  {name}: {result.problem}\n      {result.again}", flush=True)
+        else:
+            self.passed += 1
+            if not self.failures_only:
+                print(f"ok    {name}: {result.replays} replays, recorded in {result.seconds:.1f} s", flush=True)
+
+    def end(self):
+        total = self.passed + len(self.failed)
+        print(f"{self.passed} of {total} recordings replayed as recorded, {self.replays} replays in all; "
+              f"{len(self.refused)} refused, {len(self.failed)} failed")
+        return 1 if self.failed or not total else 0
