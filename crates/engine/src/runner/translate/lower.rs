@@ -344,6 +344,4 @@ impl Lower<'_> {
             self.far.raw(&address.to_le_bytes());
         }
     }
-
 }
-
