@@ -24,6 +24,8 @@ enum Statement {
     Malloc(u8, u64),
     Copy(u8, u8),
     Add(u8, u8, i64),
+    /// The address of a variable, or near it.
+    Address(u8, u8, i64),
     StoreNumber(u8, i64),
     StorePointer(u8, u8),
     Load(u8, u8),
@@ -67,6 +69,10 @@ impl Statement {
                 let sum = Expr::PointerAdd(Box::new(read(variable(*from))), Box::new(int(*by)));
                 assign(variable(*to), sum)
             }
+            Self::Address(to, of, by) => {
+                let address = Expr::PointerAdd(Box::new(variable(*of)), Box::new(int(*by)));
+                assign(variable(*to), address)
+            }
             Self::StoreNumber(to, number) => assign(read(variable(*to)), int(*number)),
             Self::StorePointer(to, from) => assign(read(variable(*to)), read(variable(*from))),
             Self::Load(to, from) => assign(variable(*to), read(read(variable(*from)))),
@@ -93,6 +99,8 @@ fn statement() -> impl Strategy<Value = Statement> {
         2 => (any.clone(), any.clone()).prop_map(|(to, from)| Statement::Copy(to, from)),
         2 => (any.clone(), any.clone(), -1i64..4)
             .prop_map(|(to, from, by)| Statement::Add(to, from, by)),
+        1 => (any.clone(), any.clone(), 0i64..2)
+            .prop_map(|(to, of, by)| Statement::Address(to, of, by)),
         4 => (any.clone(), 0i64..9).prop_map(|(to, number)| Statement::StoreNumber(to, number)),
         2 => (any.clone(), any.clone()).prop_map(|(to, from)| Statement::StorePointer(to, from)),
         2 => (any.clone(), any.clone()).prop_map(|(to, from)| Statement::Load(to, from)),

@@ -1,8 +1,10 @@
 //! The subcommands: one file each, and the list of them.
 
+mod check;
 mod correlate;
 mod count;
 mod demo;
+mod extract;
 mod info;
 mod linearize;
 mod moments;
@@ -20,6 +22,8 @@ use clap::Subcommand;
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Check a recording against bug rules
+    Check(check::Check),
     /// Find which variables of a source tree belong together, and updates that forgot one
     Correlate(Box<correlate::Correlate>),
     /// Show the main job on a small built-in program
@@ -32,6 +36,8 @@ pub enum Command {
     Record(record::Record),
     /// Replay a recording, and check that it goes as it went
     Replay(replay::Replay),
+    /// Cut a self-contained region out of a recording
+    Extract(extract::Extract),
     /// Tell what is in a recording
     Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
@@ -49,9 +55,11 @@ impl Command {
     /// Runs the chosen subcommand.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
+            Self::Check(command) => command.run(),
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Extract(command) => command.run(),
             Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Record(command) => command.run(),

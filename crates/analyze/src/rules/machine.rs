@@ -31,7 +31,7 @@ use blocks::{Blocks, Release, StackId};
 use bytes::Bytes;
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
-use code::{Action, Code, Place, StackMove};
+use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
 use descriptors::Descriptors;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -147,6 +147,13 @@ impl Machine {
         let Some(how) = code.pointers.get(slot) else {
             return (Pointer { address, block: None }, Node::default());
         };
+        if how.indexed
+            && let Some(base @ (STACK_POINTER | FRAME_POINTER)) = how.base
+        {
+            // An element of an array in the frame.
+            let cell = self.frame_address(base, how.displacement);
+            return (Pointer { address, block: cell.tag.block() }, cell.node);
+        }
         let Self { threads, arithmetic, current, .. } = self;
         let cells = &threads.entry(*current).or_default().cells;
         let cell = |index: Option<u8>| index.map(|index| cells[index as usize]).unwrap_or_default();
@@ -159,15 +166,14 @@ impl Machine {
     /// Whether any register of the address could hold a pointer: the stack pointer does not count.
     #[must_use]
     pub fn goes_through_pointer(code: &Code, slot: usize) -> bool {
-        const STACK_POINTER: u8 = 4;
-        code.pointers
-            .get(slot)
-            .is_some_and(|how| how.base.is_some_and(|base| base != STACK_POINTER))
+        let through = |how: &code::Pointer| how.base.is_some_and(|base| base != STACK_POINTER);
+        code.pointers.get(slot).is_some_and(|how| through(how) || how.indexed)
     }
 
     /// An instruction has executed, with these accesses.
     pub fn execute(&mut self, code: &Code, accesses: &[Access]) {
         self.time += 1;
+        self.follow_low(accesses);
         if self.watches_writes {
             self.follow_writes(code, accesses);
         }
@@ -196,6 +202,7 @@ impl Machine {
         }
         for (place, cell) in pending.drain(..) {
             match place {
+                Place::Cell(STACK_POINTER) => {}
                 Place::Cell(index) => self.thread().cells[index as usize] = cell,
                 Place::Memory(slot, offset) if matched => {
                     let address = accesses[slot as usize].address.wrapping_add(u64::from(offset));
@@ -250,10 +257,16 @@ impl Machine {
     /// The address of something in the frame of the running function. Arguments on the stack
     /// belong to the caller.
     fn frame_address(&mut self, register: u8, displacement: i64) -> Cell {
-        const STACK_POINTER: u8 = 4;
         let thread = self.thread();
         let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
-        let Some(base) = base else { return thread.cells[register as usize] };
+        let Some(base) = base else {
+            // The frame pointer may be a register like any other; the stack pointer never is.
+            return if register == STACK_POINTER {
+                Cell::default()
+            } else {
+                thread.cells[register as usize]
+            };
+        };
         let address = base.wrapping_add_signed(displacement);
         let Some(top) = thread.calls.top() else { return Cell::default() };
         if address >= top.slot {
@@ -278,7 +291,7 @@ impl Machine {
     }
 
     fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
-        let Self { threads, current, blocks, unwritten, watches_writes, .. } = self;
+        let Self { threads, current, blocks, unwritten, memory, watches_writes, needs, .. } = self;
         let thread = threads.entry(*current).or_default();
         let mut left = |block: BlockId| {
             if let Some(block) = blocks.get_mut(block) {
@@ -292,21 +305,28 @@ impl Machine {
                 crate::semantics::Form::Call(_) | crate::semantics::Form::IndirectCall,
                 Some(slot),
             ) => {
-                if *watches_writes && thread.low == 0 {
-                    unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
+                if thread.low == 0 {
                     thread.low = slot;
+                    if *watches_writes {
+                        unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
+                    }
                 }
-                thread.calls.call(code.pc, slot, &mut left);
-                thread.frame = None;
+                thread.calls.call(code.pc, slot, thread.frame.take(), &mut left);
             }
             (crate::semantics::Form::Return, _) => {
                 if let Some(slot) = popped {
-                    thread.calls.ret(slot, &mut left);
-                    if *watches_writes && thread.low < slot && slot - thread.low < NEAR_STACK {
-                        unwritten.insert(thread.low, slot + 8 - thread.low);
+                    thread.frame = thread.calls.ret(slot, &mut left);
+                    if thread.low < slot && slot - thread.low < NEAR_STACK {
+                        // What the function left on the stack is nobody's.
+                        let dead = slot + 8 - thread.low;
+                        if *watches_writes {
+                            unwritten.insert(thread.low, dead);
+                        }
+                        if needs.pointers {
+                            memory.clear(thread.low, dead);
+                        }
                     }
                     thread.low = slot + 8;
-                    thread.frame = None;
                 }
             }
             _ => {}
@@ -331,14 +351,19 @@ impl Machine {
         }
     }
 
-    fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
-        let Self { threads, current, unwritten, .. } = self;
-        let thread = threads.entry(*current).or_default();
+    /// How far down the stack has been written.
+    fn follow_low(&mut self, accesses: &[Access]) {
+        let thread = self.threads.entry(self.current).or_default();
         for access in accesses.iter().filter(|access| access.write) {
             if access.address < thread.low && thread.low - access.address < NEAR_STACK {
                 thread.low = access.address;
             }
         }
+    }
+
+    fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
+        let Self { threads, current, unwritten, .. } = self;
+        let thread = threads.entry(*current).or_default();
         if code.moves {
             if let Some((to, from, size)) = moved(accesses) {
                 unwritten.copy(to, from, size);
@@ -361,13 +386,11 @@ impl Machine {
         self.running().is_some_and(|thread| !thread.inside.is_empty())
     }
 
-    /// The call of an allocator that has just returned, if it is the outermost one.
-    pub fn leave(&mut self, function: u64, stack: u64) -> Option<Inside> {
+    /// The call of an allocator that has just returned, if it is the outermost one. Functions that
+    /// end in a jump to another return together with it.
+    pub fn leave(&mut self, stack: u64) -> Option<Inside> {
         let thread = self.thread();
-        let at = thread
-            .inside
-            .iter()
-            .rposition(|inside| inside.function == function && inside.stack == stack)?;
+        let at = thread.inside.iter().position(|inside| inside.stack <= stack)?;
         let found = thread.inside[at];
         thread.inside.truncate(at);
         thread.inside.is_empty().then_some(found)
@@ -408,7 +431,7 @@ impl Machine {
     fn allocate(&mut self, begin: u64, size: u64, inside: &Inside, written: u64) -> BlockId {
         let family = inside.allocator.family;
         let facts = BlockFacts { begin, size, time: self.time, family, region: REGION_HEAP };
-        let stack = self.keep_stack(self.callers(inside));
+        let stack = inside.callers;
         if self.needs.pointers && written == 0 {
             self.memory.clear(begin, size);
         }
@@ -426,18 +449,12 @@ impl Machine {
     fn allocate_to(&mut self, inside: &Inside, size: u64) {
         let family = inside.allocator.family;
         let facts = BlockFacts { begin: 0, size, time: self.time, family, region: REGION_HEAP };
-        let stack = self.keep_stack(self.callers(inside));
+        let stack = inside.callers;
         let block = self.blocks.add(facts, stack, true);
         self.has_unplaced = true;
         let place = self.chains.place(inside.back.wrapping_sub(1));
         let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
         self.memory.store(inside.arguments[0], cell);
-    }
-
-    fn callers(&self, inside: &Inside) -> Vec<u64> {
-        let calls = self.running().map(|thread| thread.calls.callers()).unwrap_or_default();
-        // Without calls in the stream the return address is all there is.
-        if calls.is_empty() { vec![inside.back.wrapping_sub(1)] } else { calls }
     }
 
     fn resize(&mut self, inside: &Inside, size: u64, value: u64) -> Option<BlockId> {
@@ -489,7 +506,7 @@ impl Machine {
         } else if block.facts.begin != inside.pointer.address {
             return;
         }
-        let stack = self.keep_stack(self.callers(inside));
+        let stack = inside.callers;
         let (time, pointer) = (self.time, inside.pointer);
         self.blocks.release(id, Release { time, pointer, chain: inside.chain, stack });
     }
@@ -590,5 +607,9 @@ pub fn about_to(
         || machine.blocks.beginning_at(address).or_else(|| machine.blocks.containing(address));
     let block = tagged.or_else(by_address);
     let pointer = Pointer { address, block };
-    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node }
+    let calls = machine.running().map(|thread| thread.calls.callers()).unwrap_or_default();
+    // Without calls in the stream the return address is all there is.
+    let calls = if calls.is_empty() { vec![back.wrapping_sub(1)] } else { calls };
+    let callers = machine.keep_stack(calls);
+    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node, callers }
 }

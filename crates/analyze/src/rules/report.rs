@@ -3,6 +3,7 @@
 use super::hit::{BlockHistory, Chain, Hit, Subject};
 use super::machine::allocator::family_name;
 use base::{Address, Confidence, Finding, Place, Step};
+use std::path::Path;
 use symbols::Program;
 
 /// Frames of a stack that are shown.
@@ -43,11 +44,27 @@ pub fn finding(hit: &Hit, program: &Program) -> Finding {
     }
 }
 
-/// The innermost place with a line, as the program's own code has one and a library rarely.
+/// The innermost place of the program's own code that has a line: a library is not to blame for
+/// what it was given.
 fn own_place(stack: &[u64], program: &Program) -> Option<Place> {
-    let places: Vec<Place> = stack.iter().map(|pc| place(program, *pc)).collect();
-    let own = places.iter().find(|place| place.line.is_some());
-    own.or(places.first()).cloned()
+    let places: Vec<(Place, bool)> = stack
+        .iter()
+        .map(|pc| {
+            let module = program.symbolise(Address(*pc)).module;
+            (place(program, *pc), module.is_some_and(|path| is_runtime(&path)))
+        })
+        .collect();
+    let lined = |(place, _): &&(Place, bool)| place.line.is_some();
+    let own = places.iter().filter(|(_, runtime)| !runtime).find(lined);
+    own.or_else(|| places.iter().find(lined)).or(places.first()).map(|(place, _)| place.clone())
+}
+
+/// Whether a file is part of a language's runtime.
+fn is_runtime(path: &Path) -> bool {
+    const RUNTIMES: [&str; 7] =
+        ["libc.", "libc-", "ld-", "libm.", "libstdc++.", "libgcc_s.", "libpthread"];
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    RUNTIMES.iter().any(|start| name.starts_with(start))
 }
 
 fn place(program: &Program, pc: u64) -> Place {

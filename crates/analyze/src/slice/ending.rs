@@ -121,25 +121,29 @@ fn jumped(trace: &Trace, last: &Executed) -> Asked {
     }
 }
 
-/// Functions whose part is only to end the program.
-const ENDERS: [&str; 8] = [
+/// Functions whose part is only to end the program, without leading underscores.
+const ENDERS: [&str; 9] = [
     "abort",
     "raise",
     "gsignal",
     "pthread_kill",
-    "__pthread_kill",
-    "__assert_fail",
-    "__stack_chk_fail",
-    "__fortify_fail",
+    "assert_fail",
+    "stack_chk_fail",
+    "fortify_fail",
+    "libc_message",
+    "malloc_printerr",
 ];
 /// Functions that are given the pointer that is wrong.
-const GIVEN_POINTERS: [&str; 4] = ["free", "realloc", "cfree", "operator delete"];
+const GIVEN_POINTERS: [&str; 6] =
+    ["free", "libc_free", "realloc", "libc_realloc", "cfree", "operator delete"];
 
 /// The program gave up in a call: what decided that, in the program or in the library that
 /// noticed something; and what was the library given?
 fn gave_up(trace: &Trace, last: &Executed, calls: &[(Option<String>, u64)]) -> Vec<Asked> {
     let named = |name: &Option<String>, list: &[&str]| {
-        name.as_deref().is_some_and(|name| list.iter().any(|known| name.starts_with(known)))
+        let name = name.as_deref().unwrap_or("").trim_start_matches("__GI_");
+        let name = name.trim_start_matches('_');
+        list.iter().any(|known| name.starts_with(known))
     };
     let mut asked = Vec::new();
     let Some((own, library)) = calls.split_last() else { return asked };

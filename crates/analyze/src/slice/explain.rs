@@ -7,7 +7,8 @@ use super::graph::{Kind, Slice, What};
 use super::question::{Follow, Question, Wants};
 use super::view::{Link, Statement, View, Viewer, has_source};
 use crate::dependence::control::Control;
-use crate::dependence::trace::Trace;
+use crate::dependence::{Moment, Trace};
+use rustc_hash::FxHashSet;
 use serde::Serialize;
 use symbols::Program;
 
@@ -46,51 +47,83 @@ pub fn explain(
     let (mut view, mut all_ends) = (View::default(), Vec::new());
     for asked in asked {
         let slice = ask(asked.question(Follow::Thin));
-        merge(&mut view, viewer.view(&slice));
+        merge(&mut view, viewer.view(&slice), None);
         all_ends.extend(ends(trace, program, &slice));
     }
-    let on_chain = view.statements.len();
+    let on_chain = view.statements.iter().filter(|statement| statement.own).count();
     all_ends.truncate(MOST_ENDS);
-    for (thread, moment, pc) in all_ends {
+    for End { thread, moment, pc, instance } in all_ends {
         let wants = Wants { control: Some(pc), ..Wants::default() };
         let more = ask(Question::new(thread, moment, wants, Follow::Thin));
-        merge(&mut view, viewer.view(&more));
+        let line = program.line_at(base::Address(pc)).map(|line| line.line);
+        let user = view.statements.iter().position(|statement| {
+            line.as_ref().is_some_and(|line| {
+                statement.place.file.as_ref() == Some(&line.file)
+                    && statement.place.line == Some(line.line)
+            })
+        });
+        merge(&mut view, viewer.view(&more), user.map(|user| (user, instance)));
     }
+    only_own(&mut view);
     Explanation { view, on_chain }
+}
+
+/// Drops what the program has no source of: how it was loaded and started, mostly.
+fn only_own(view: &mut View) {
+    let mut numbers = Vec::new();
+    let mut kept = Vec::new();
+    for statement in std::mem::take(&mut view.statements) {
+        numbers.push(statement.own.then_some(kept.len()));
+        kept.extend(statement.own.then_some(statement));
+    }
+    view.statements = kept;
+    let moved = |link: Link| {
+        let user = match link.user {
+            Some(user) => Some(numbers[user]?),
+            None => None,
+        };
+        Some(Link { user, on: numbers[link.on]?, ..link })
+    };
+    view.links = std::mem::take(&mut view.links).into_iter().filter_map(moved).collect();
+}
+
+/// An execution where a value was chosen.
+struct End {
+    thread: u32,
+    moment: Moment,
+    pc: u64,
+    instance: u64,
 }
 
 /// Executions of the program's own code that used nothing: there a value was chosen. The nearest
 /// first; of each instruction the last.
-fn ends(
-    trace: &Trace,
-    program: &Program,
-    slice: &Slice,
-) -> Vec<(u32, crate::dependence::Moment, u64)> {
-    let uses: std::collections::BTreeSet<u32> =
-        slice.edges.iter().filter(|edge| edge.kind == Kind::Value).map(|edge| edge.user).collect();
-    let mut ends: Vec<(u32, u32, crate::dependence::Moment, u64)> = Vec::new();
+fn ends(trace: &Trace, program: &Program, slice: &Slice) -> Vec<End> {
+    let values = slice.edges.iter().filter(|edge| edge.kind == Kind::Value);
+    let uses: FxHashSet<u32> = values.map(|edge| edge.user).collect();
+    let mut ends: Vec<(u32, End)> = Vec::new();
     for (number, node) in (0u32..).zip(&slice.nodes) {
         let Some(instruction) = node.instruction.filter(|_| node.what == What::Executed) else {
             continue;
         };
         let pc = trace.blocks.statics[instruction as usize].pc;
-        let known = ends.iter().any(|(.., other)| *other == pc);
+        let known = ends.iter().any(|(_, other)| other.pc == pc);
         if !uses.contains(&number) && !known && has_source(program, pc) {
-            ends.push((node.depth, node.thread, node.moment, pc));
+            let (thread, moment, instance) = (node.thread, node.moment, node.instance);
+            ends.push((node.depth, End { thread, moment, pc, instance }));
         }
     }
-    ends.sort_by_key(|(depth, _, moment, _)| (*depth, std::cmp::Reverse(*moment)));
+    ends.sort_by_key(|(depth, end)| (*depth, std::cmp::Reverse(end.moment)));
     ends.truncate(MOST_ENDS);
-    ends.into_iter().map(|(_, thread, moment, pc)| (thread, moment, pc)).collect()
+    ends.into_iter().map(|(_, end)| end).collect()
 }
 
-/// Adds the statements of another view that are not there yet, behind the others.
-fn merge(view: &mut View, other: View) {
+/// Adds the statements of another view that are not there yet, behind the others. Its question was
+/// about the statement `asked`.
+fn merge(view: &mut View, other: View, asked: Option<(usize, u64)>) {
     let same = |left: &Statement, right: &Statement| {
         left.place.file == right.place.file
             && left.place.line == right.place.line
             && left.place.function == right.place.function
-            && left.through == right.through
     };
     let mut numbers = Vec::new();
     for statement in other.statements {
@@ -100,10 +133,13 @@ fn merge(view: &mut View, other: View) {
             view.statements.len() - 1
         }));
     }
-    let moved = |link: Link| Link {
-        user: link.user.map(|user| numbers[user]),
-        on: numbers[link.on],
-        ..link
+    let moved = |link: Link| {
+        let (user, user_instance) = match (link.user, asked) {
+            (Some(user), _) => (Some(numbers[user]), link.user_instance),
+            (None, Some((user, instance))) => (Some(user), instance),
+            (None, None) => (None, 0),
+        };
+        Link { user, user_instance, on: numbers[link.on], ..link }
     };
     view.links.extend(other.links.into_iter().map(moved));
     view.cut |= other.cut;

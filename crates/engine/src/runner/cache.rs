@@ -12,7 +12,7 @@ use super::translate::accesses::Accesses;
 use super::translate::emit::Emit;
 use super::translate::lower::{
     EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant,
-    lower, verify,
+    lower,
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
@@ -22,7 +22,6 @@ use events::shape::Shape;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::mem::offset_of;
-use std::ops::Range;
 
 /// Multiplicative hashing: keys are addresses, and std's default hasher wants entropy from
 /// thread-local storage.
@@ -55,9 +54,7 @@ pub struct Fragment {
     pub pc: u64,
     start: u64,
     end: u64,
-    far: Range<u64>,
-    /// Where indirect branches enter, if any ever came.
-    prefix: Option<u64>,
+    far: u64,
     body: u64,
     map: Map,
     incoming: Vec<u32>,
@@ -71,7 +68,8 @@ pub struct Fragment {
     /// The dispatcher wants to know when it is left.
     comes_back: bool,
     variant: Variant,
-    shadow_register: Option<u8>,
+    test_registers: Option<(u8, u8)>,
+    value_source: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -108,9 +106,14 @@ impl Fragment {
         self.observed.as_ref()
     }
 
-    /// The register that holds the base of the shadow in it.
-    pub fn shadow_register(&self) -> Option<u8> {
-        self.shadow_register
+    /// The register through which it loads values.
+    pub fn value_source(&self) -> Option<u8> {
+        self.value_source
+    }
+
+    /// The registers that tests against the shadow use in it: its base, and scratch.
+    pub fn test_registers(&self) -> Option<(u8, u8)> {
+        self.test_registers
     }
 }
 
@@ -126,14 +129,14 @@ pub struct Cache {
     exits: Vec<CacheExit>,
     by_pc: AddressMap<Id>,
     by_page: AddressMap<Vec<Id>>,
-    /// Translations whose prefixes stand apart from them.
-    far_prefixes: AddressMap<Id>,
     next: u64,
     start: u64,
     /// Next free byte of [`layout::FAR_CODE`].
     far: u64,
     shared: Shared,
     second_used: bool,
+    /// Whether inserted code must leave also dead flags alone, as a handler of faults may look.
+    pub exact_flags: bool,
     /// Times the whole cache was flushed.
     pub flushes: u64,
 }
@@ -161,8 +164,6 @@ impl Located {
 const PAGE: u64 = 4096;
 /// Room that any translation surely fits in.
 const LARGEST_TRANSLATION: u64 = 64 << 10;
-/// Room that any prefix surely fits in.
-const LARGEST_PREFIX: u64 = 64;
 
 impl Cache {
     /// Maps the cache's memory and writes the shared routines.
@@ -170,13 +171,15 @@ impl Cache {
         let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let (from, to) = (layout::CODE_CACHE.start, layout::FAR_CODE.end);
-        let table = layout::INDIRECT_ENTRIES as u64 * 8;
+        let table = layout::INDIRECT_ENTRIES as u64 * 4;
         let second = layout::SECOND_ENTRIES as u64 * 16;
+        let returns = layout::RETURN_ENTRIES as u64 * 4;
         // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
+            sys::map_fixed(layout::RETURN_TABLE, returns, protection, flags, -1, 0)?;
             sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
             // Large programs jump all over the cache: page tables are what they wait for.
             let huge = libc::MADV_HUGEPAGE;
@@ -188,12 +191,12 @@ impl Cache {
             exits: Vec::new(),
             by_pc: AddressMap::default(),
             by_page: AddressMap::default(),
-            far_prefixes: AddressMap::default(),
             next: from,
             start: from,
             far: layout::FAR_CODE.start,
             shared: Shared { table_miss: 0, verify_miss: 0, return_miss: 0, return_elsewhere: 0 },
             second_used: false,
+            exact_flags: false,
             flushes: 0,
         };
         cache.write_shared();
@@ -236,7 +239,7 @@ impl Cache {
         let return_miss = emit.here();
         emit.store(RSP, -8, RDX);
         let return_elsewhere = emit.here();
-        emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
+        emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, low_mask)));
         emit.load_entry(RCX, layout::INDIRECT_TABLE);
         emit.jump_register(RCX);
         self.copy_in(emit.bytes());
@@ -261,18 +264,29 @@ impl Cache {
         self.next = (self.next + code.len() as u64).next_multiple_of(16);
     }
 
+    fn table(&mut self) -> &mut [u32] {
+        // SAFETY: mapped in `new`, never unmapped, and only touched by the baton's holder.
+        unsafe {
+            std::slice::from_raw_parts_mut(
+                layout::INDIRECT_TABLE as *mut u32,
+                layout::INDIRECT_ENTRIES,
+            )
+        }
+    }
+
     fn clear_table(&mut self) {
-        let miss = self.shared.table_miss;
-        table().fill(Entry { prefix: miss as u32, pad: self.shared.return_miss as u32 });
+        let miss = self.shared.table_miss as u32;
+        self.table().fill(miss);
+        returns().fill(self.shared.return_miss as u32);
         if self.second_used {
             second_table().fill([0; 2]);
             self.second_used = false;
         }
     }
 
-    /// Code that all translations share.
-    pub fn shared(&self) -> Shared {
-        self.shared
+    /// Where indirect branches go whose target has no translation at hand; where returns go.
+    pub fn misses(&self) -> (u64, u64) {
+        (self.shared.table_miss, self.shared.return_miss)
     }
 
     /// The live translation of a guest address.
@@ -326,10 +340,10 @@ impl Cache {
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let places = (self.next, self.far);
-        let mut translation = lower(superblock, places, first_exit, self.shared, plan, variant);
+        let (places, shared, exact) = ((self.next, self.far), self.shared, self.exact_flags);
+        let mut translation = lower(superblock, places, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
-        let shadow_register = translation.shadow_register;
+        let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
@@ -337,7 +351,8 @@ impl Cache {
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
-        fragment.shadow_register = shadow_register;
+        fragment.test_registers = test_registers;
+        fragment.value_source = value_source;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -354,7 +369,7 @@ impl Cache {
     ) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
-        let far = self.far..self.far + translation.far.len() as u64;
+        let far = self.far;
         self.copy_in(&translation.code);
         self.copy_far(&translation.far);
         self.exits.extend(translation.exits.iter().map(|exit| CacheExit {
@@ -367,7 +382,6 @@ impl Cache {
             start,
             end: self.next,
             far,
-            prefix: superblock.prefixed.then_some(start),
             body: start + u64::from(translation.body),
             map: translation.map,
             incoming: Vec::new(),
@@ -383,7 +397,8 @@ impl Cache {
             attended: false,
             comes_back: false,
             variant,
-            shadow_register: None,
+            test_registers: None,
+            value_source: None,
         });
         id
     }
@@ -413,34 +428,15 @@ impl Cache {
             return;
         }
         let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
-        let Some(prefix) = self.prefix(to) else { return };
-        let displaced = std::mem::replace(&mut table()[entry].prefix, prefix as u32);
+        let prefix = fragment.start;
+        let displaced = std::mem::replace(&mut self.table()[entry], prefix as u32);
         let displaced = u64::from(displaced);
         if displaced != prefix && displaced != self.shared.table_miss {
-            let index = self.far_prefixes.get(&displaced).map_or_else(
-                || self.fragments.partition_point(|fragment| fragment.start < displaced),
-                |id| *id as usize,
-            );
+            let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
             let other = &self.fragments[index];
             second_table()[second_index(other.pc)] = [other.pc.wrapping_neg(), other.body];
             self.second_used = true;
         }
-    }
-
-    /// Where indirect branches enter a translation; made now if need be and there is room.
-    fn prefix(&mut self, id: Id) -> Option<u64> {
-        let Fragment { pc, body, prefix, .. } = self.fragments[id as usize];
-        if prefix.is_some() || self.far + LARGEST_PREFIX > layout::FAR_CODE.end {
-            return prefix;
-        }
-        let mut emit = Emit::at(self.far);
-        verify(&mut emit, pc, self.shared.verify_miss);
-        let _ = emit.jump(body);
-        let prefix = self.far;
-        self.copy_far(emit.bytes());
-        self.far_prefixes.insert(prefix, id);
-        self.fragments[id as usize].prefix = Some(prefix);
-        Some(prefix)
     }
 
     /// Drops every translation of code in `[start, end)`. Whether there was any.
@@ -463,15 +459,13 @@ impl Cache {
     /// no consumer of events knows the numbers of its exits.
     pub fn drop_alone(&mut self, id: Id) {
         let fragment = &self.fragments[id as usize];
-        let last = id as usize + 1 == self.fragments.len()
-            && self.far == fragment.far.end
-            && fragment.observed.is_none();
-        let (start, far) = (fragment.start, fragment.far.clone());
+        let last = id as usize + 1 == self.fragments.len() && fragment.observed.is_none();
+        let (start, far) = (fragment.start, fragment.far);
         self.drop_one(id);
         if last {
             self.fragments.pop();
             self.next = start;
-            self.far = far.start;
+            self.far = far;
             while self.exits.last().is_some_and(|exit| exit.fragment == id) {
                 self.exits.pop();
             }
@@ -490,12 +484,12 @@ impl Cache {
         }
         // Nobody is inside, nor will be: the way back is not asked for again.
         (fragment.map, fragment.observed) = (Map::default(), None);
-        let (pc, prefix, variant) = (fragment.pc, fragment.prefix, fragment.variant);
+        let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
         let own = fragment.start..fragment.end;
         for back in std::mem::take(&mut fragment.pads) {
-            let entry = &mut table()[back as usize & (layout::INDIRECT_ENTRIES - 1)];
-            if own.contains(&u64::from(entry.pad)) {
-                entry.pad = self.shared.return_miss as u32;
+            let entry = &mut returns()[back as usize & (layout::RETURN_ENTRIES - 1)];
+            if own.contains(&u64::from(*entry)) {
+                *entry = self.shared.return_miss as u32;
             }
         }
         for exit in std::mem::take(&mut fragment.incoming) {
@@ -506,12 +500,11 @@ impl Cache {
         if self.by_pc.get(&key(pc, variant)) == Some(&id) {
             self.by_pc.remove(&key(pc, variant));
         }
-        let miss = self.shared.table_miss;
-        let entry = &mut table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
-        if prefix == Some(u64::from(entry.prefix)) {
-            entry.prefix = miss as u32;
+        let miss = self.shared.table_miss as u32;
+        let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
+        if u64::from(*entry) == prefix {
+            *entry = miss;
         }
-        prefix.map(|prefix| self.far_prefixes.remove(&prefix));
         let second = &mut second_table()[second_index(pc)];
         if second[0] == pc.wrapping_neg() {
             *second = [0; 2];
@@ -524,7 +517,6 @@ impl Cache {
         self.exits.clear();
         self.by_pc.clear();
         self.by_page.clear();
-        self.far_prefixes.clear();
         self.next = self.start;
         self.far = layout::FAR_CODE.start;
         self.clear_table();
@@ -555,23 +547,11 @@ fn key(pc: u64, variant: Variant) -> u64 {
     pc ^ (variant as u64) << 60
 }
 
-/// An entry of the table that takes some bits of a guest pc to code; both lie below 2 GiB.
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Entry {
-    /// Where an indirect branch to it probably goes.
-    prefix: u32,
-    /// Where a return to it probably goes; translated calls write this.
-    pad: u32,
-}
-
-fn table() -> &'static mut [Entry] {
+/// The table of returns, which translated calls write to.
+fn returns() -> &'static mut [u32] {
     // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
     unsafe {
-        std::slice::from_raw_parts_mut(
-            layout::INDIRECT_TABLE as *mut Entry,
-            layout::INDIRECT_ENTRIES,
-        )
+        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u32, layout::RETURN_ENTRIES)
     }
 }
 

@@ -121,11 +121,6 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
-/// Whether the host has sent something. Called from the signal handler.
-pub fn is_ordered() -> bool {
-    engine().ring.as_ref().is_some_and(|ring| ring.mailbox().has_mail())
-}
-
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
 pub fn runs_over(end: u64) -> bool {
     engine().ring.as_ref().is_some_and(|ring| end > ring.end())
@@ -187,6 +182,17 @@ impl Engine {
         self.mute_unless_observed(sys::gettid());
     }
 
+    /// A guest that handles faults can see flags that nothing else reads.
+    pub fn handlers_changed(&mut self) {
+        let handles = |signal: &i32| self.actions.get(*signal).is_handler();
+        let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+        let exact = faults.iter().any(handles);
+        if exact && !std::mem::replace(&mut self.cache.exact_flags, exact) {
+            self.cache.flush();
+            self.define(&event::FLUSH.to_le_bytes());
+        }
+    }
+
     fn arrange(&mut self, plan: Plan) {
         if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
             let shadow = self.shadow.get_or_insert_with(|| {
@@ -206,12 +212,7 @@ impl Engine {
     }
 
     /// The translation of the code at `pc`, made now if need be.
-    fn translation(
-        &mut self,
-        pc: u64,
-        variant: Variant,
-        came_by: CameBy,
-    ) -> Result<Id, Box<SignalInfo>> {
+    fn translation(&mut self, pc: u64, variant: Variant) -> Result<Id, Box<SignalInfo>> {
         let alone = self.alone == Some(pc);
         if !alone
             && self.stop_before.is_empty()
@@ -223,11 +224,10 @@ impl Engine {
         let plan = if inside { &self.config.plan } else { &self.outside };
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: if single { 1 } else { self.config.superblock_limit },
-            alone,
-            prefixed: came_by == CameBy::Indirect,
-            flags: plan.ticks,
-            reserved: if plan.weaves() { 2 } else { 0 } + usize::from(plan.filter.is_some()),
+            instructions: self.config.superblock_limit,
+            alone: single,
+            reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
+                + usize::from(plan.values),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
@@ -340,6 +340,17 @@ pub unsafe fn take_baton(thread: *mut Thread) {
     // SAFETY: the caller's promise.
     unsafe {
         baton::acquire(thread);
+        resume(thread);
+    }
+}
+
+/// The thread has the baton: brings its state in.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+unsafe fn resume(thread: *mut Thread) {
+    // SAFETY: the caller's promise.
+    unsafe {
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
         let engine = engine();
@@ -369,8 +380,8 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         came_by = CameBy::Elsewhere;
     }
     // What the stream says is about to happen comes before any signal.
-    let looked_after = thread.looked_after.take_if(|pc| *pc == cpu().registers.pc).is_some();
-    if looked_after {
+    let looked_after = thread.looked_after.take_if(|(pc, _)| *pc == cpu().registers.pc);
+    if looked_after.is_some() {
         cpu().attention = 0;
     } else if cpu().attention != 0 || thread.attention != 0 {
         attend(thread);
@@ -388,16 +399,16 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         engine.alone = Some(cpu().registers.pc);
     }
     let pc = cpu().registers.pc;
-    let mut variant = if looked_after { Variant::Untested } else { Variant::Usual };
-    let mut reached = looked_after;
-    if !looked_after && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+    let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
+    let mut reached = looked_after.is_some();
+    if !reached && engine.stops.places().contains(&pc) {
         match engine.reach(pc) {
             Reached::Moved => return CameBy::Elsewhere,
             Reached::On(with) => variant = with,
         }
         reached = true;
     }
-    let id = match engine.translation(pc, variant, came_by) {
+    let id = match engine.translation(pc, variant) {
         Ok(id) => id,
         Err(info) => {
             engine.alone = None;
@@ -414,13 +425,14 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     }
     engine.listed = None;
     if engine.cache.fragment(id).explicit {
-        reached |= engine.look_after(thread, looked_after);
+        reached |= engine.look_after(thread, looked_after.is_some());
     }
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
-    if reached && engine.alone.is_none() && !has_executed(thread) {
-        thread.looked_after = Some(pc);
+    if reached && !has_executed(thread) {
+        let again = if variant == Variant::Usual { Variant::Untested } else { variant };
+        thread.looked_after = Some((pc, again));
     }
     if engine.alone.take() == Some(pc) {
         cpu().registers.flags |= traced;
@@ -453,7 +465,7 @@ impl Engine {
     /// Whether events say so already.
     fn look_after(&mut self, thread: &Thread, looked_after: bool) -> bool {
         let plan = &self.config.plan;
-        let (lists, tests) = (plan.memory, plan.filter.is_some());
+        let (lists, tests) = (plan.observes_accesses(), plan.filter.is_some());
         let repeats = tests && decode_one(cpu().registers.pc).is_string_instruction();
         self.listed = (lists && !repeats).then(|| record_accesses(thread));
         if repeats {
@@ -534,7 +546,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         }
         EXIT_SUSPECT => {
             screen::look(thread);
-            thread.looked_after = Some(cpu().registers.pc);
+            thread.looked_after = Some((cpu().registers.pc, Variant::Untested));
         }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
@@ -553,7 +565,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             ExitKind::Suspect(pc) => {
                 cpu().registers.pc = pc;
                 screen::look(thread);
-                thread.looked_after = Some(pc);
+                thread.looked_after = Some((pc, Variant::Untested));
             }
             ExitKind::Indirect => {}
         },
@@ -626,9 +638,14 @@ fn attend(thread: &mut Thread) {
         && !record::keeps_running(engine(), thread.tid)
     {
         record::stopped(engine());
-        drop_baton(thread);
-        // SAFETY: our own thread.
-        unsafe { take_baton(thread) };
+        let next = record::next(engine());
+        thread.move_out();
+        RUNNING.store(null_mut(), Ordering::Relaxed);
+        // SAFETY: our own thread, which holds the baton.
+        unsafe {
+            baton::hand_over(thread, next);
+            resume(thread);
+        }
     }
 }
 

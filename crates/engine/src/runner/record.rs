@@ -18,12 +18,12 @@ mod decide;
 pub mod digest;
 pub mod files;
 pub mod image;
-mod log;
+pub mod log;
 mod output;
 pub mod region;
 pub mod schedule;
 
-pub use decide::decide;
+pub use decide::{decide, wakes};
 
 use super::cpu::{NOT_STARTED, Registers, cpu};
 use super::engine::{Engine, engine};
@@ -55,6 +55,8 @@ pub struct Recorder {
     steps: u64,
     /// When the log began.
     began: u64,
+    /// Whether the running thread lets others run.
+    yields: bool,
 }
 
 /// What is noted before a system call.
@@ -96,6 +98,7 @@ impl Recorder {
             ranges: Vec::new(),
             steps: 0,
             began: clock::now(),
+            yields: false,
         })
     }
 
@@ -271,6 +274,20 @@ pub fn cut(engine: &mut Engine) -> (bool, bool) {
     };
     recorder.steps -= 1;
     (recorder.steps > 0, recorder.steps == 0)
+}
+
+/// The running thread has woken or made others: with a seed they must have come before it goes on,
+/// or the choice of who is next would depend on how fast they are.
+pub fn await_others(engine: &Engine, before: u64, others: i64) {
+    let seeded = engine.recorder.as_ref().is_some_and(|recorder| recorder.scheduler.is_seeded());
+    if let (true, Ok(others @ 1..)) = (seeded, u64::try_from(others)) {
+        baton::await_come(before + others);
+    }
+}
+
+/// Whether the running thread has asked to let others run.
+pub fn takes_yield(engine: &mut Engine) -> bool {
+    engine.recorder.as_mut().is_some_and(|recorder| std::mem::take(&mut recorder.yields))
 }
 
 /// Which of those who wait for the baton is to have it.

@@ -5,7 +5,7 @@ use super::moments::Moment;
 use super::run::fault_or_input;
 use crate::exit::Exit;
 use crate::render;
-use anyhow::Context;
+use anyhow::anyhow;
 use engine::report::Replayed;
 use events::{Discard, Plan};
 use replay::outputs::Outputs;
@@ -63,7 +63,11 @@ impl Replay {
     /// Replays.
     pub fn run(self) -> anyhow::Result<Exit> {
         let session = Session::open(&self.file)
-            .with_context(|| format!("{} cannot be replayed", self.file.display()))?;
+            .map_err(|error| anyhow!("{} {error}", self.file.display()))?;
+        if !session.recording().is_complete() {
+            let state = session.recording().completeness();
+            render::note(&format!("{} is not complete: {state}", self.file.display()));
+        }
         let numbers: Vec<u32> = match self.process {
             Some(number) => vec![number],
             None => session.recording().processes().iter().map(|start| start.process).collect(),

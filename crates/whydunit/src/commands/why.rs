@@ -21,6 +21,7 @@ const SHOWN: usize = 10;
 Examples:
   whydunit why -- ./prog input               runs it and explains how it ended
   whydunit why --json -- ./prog input
+  whydunit why prog.whydunit                 explains a recording
 
 Exit codes: 0 the program ended by itself with exit code 0; 1 it did not; 2 wrong arguments or
 input; 70 a fault of our own. More in docs/why.md.")]
@@ -57,7 +58,8 @@ impl Why {
                 Report { ended: &ended, question: &first.words, explanation: &explanation };
             serde_json::to_string_pretty(&report)? + "\n"
         } else {
-            self.text(&execution, &ended, first, &explanation)
+            let at = asked.last().and_then(|asked| asked.pc);
+            self.text(&execution, &ended, first, at, &explanation)
         };
         render::print(&out).context("standard output")?;
         let failed = execution.outcome.as_ref().is_none_or(|outcome| {
@@ -71,24 +73,27 @@ impl Why {
         execution: &Execution,
         ended: &str,
         asked: &Asked,
+        at: Option<u64>,
         explanation: &Explanation,
     ) -> String {
         let style = Style::of(&std::io::stdout());
         let mut out = format!("{}\n", style.alarm(ended));
-        if let Some(pc) = asked.pc {
+        if let Some(pc) = at {
             let place = execution.program.symbolise(base::Address(pc)).place();
             out += &format!("  at {place}\n");
         }
         out += &format!("Where {} came from, nearest first:\n", asked.words);
         let view = &explanation.view;
         let shown = if self.all { usize::MAX } else { SHOWN };
-        for (number, statement) in view.statements.iter().enumerate().take(shown) {
-            out += &text::statement(number + 1, statement, style);
-            out += &text::reasons(view, number, style);
+        let made = |number: &usize| self.all || !view.statements[*number].hands_on;
+        let made: Vec<usize> = (0..view.statements.len()).filter(made).collect();
+        for (place, number) in made.iter().take(shown).enumerate() {
+            out += &text::statement(place + 1, &view.statements[*number], style);
+            out += &text::reasons(view, *number, style);
         }
-        if view.statements.len() > shown {
-            let more = view.statements.len() - shown;
-            out += &format!("  and {more} more statements; --all shows them\n");
+        let hidden = view.statements.len() - made.len().min(shown);
+        if hidden > 0 {
+            out += &format!("  {hidden} more statements (most only hand values on); --all\n");
         }
         if view.statements.is_empty() {
             out += "  nothing of it was made by the program itself\n";

@@ -1,7 +1,8 @@
 //! A moment of a recording: where it is, who called, and the registers.
 
-use super::crash::program_of;
+use super::crash::{program_of, signal_name};
 use base::Address;
+use recording::log::Ending;
 use replay::Standing;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -54,8 +55,9 @@ impl Seen {
             place,
             stack: names,
             registers: NAMES.into_iter().zip(thread.general.map(Address)).collect(),
-            end: standing.at.end.map(|ending| match ending {
-                Some(ending) => format!("{ending:?}"),
+            end: standing.at.ended.then(|| match standing.at.ending {
+                Some(Ending::Exit(code)) => format!("the program exits with {code}"),
+                Some(Ending::Signal(signal)) => format!("{} ends the program", signal_name(signal)),
                 None => "the recording ends here".into(),
             }),
         }
@@ -66,7 +68,7 @@ impl Seen {
         let mut text =
             format!("@{} in thread {}: {} ({})\n", self.time, self.thread, self.place, self.pc);
         if let Some(end) = &self.end {
-            text += &format!("  the end: {end}\n");
+            text += &format!("  {end}\n");
         }
         for (number, frame) in self.stack.iter().enumerate() {
             text += &format!("  #{number} {frame}\n");

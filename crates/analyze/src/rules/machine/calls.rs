@@ -20,6 +20,8 @@ pub struct Frame {
     pub slot: u64,
     /// The frame's block, once an address of it was taken.
     pub block: Option<BlockId>,
+    /// The caller's frame pointer, if it keeps one.
+    pub callers_frame: Option<u64>,
 }
 
 /// The active calls of a thread, outermost first.
@@ -30,24 +32,32 @@ pub struct Calls {
 
 impl Calls {
     /// A call has pushed its return address. The frames that this shows to be gone go to `left`.
-    pub fn call(&mut self, pc: u64, slot: u64, left: impl FnMut(BlockId)) {
+    pub fn call(
+        &mut self,
+        pc: u64,
+        slot: u64,
+        callers_frame: Option<u64>,
+        left: impl FnMut(BlockId),
+    ) {
         self.drop_below(slot, left);
-        self.frames.push(Frame { pc, slot, block: None });
+        self.frames.push(Frame { pc, slot, block: None, callers_frame });
     }
 
-    /// A return has read its return address.
-    pub fn ret(&mut self, slot: u64, left: impl FnMut(BlockId)) {
-        self.drop_below(slot, left);
+    /// A return has read its return address. The frame pointer that the caller had, if the call
+    /// was seen.
+    pub fn ret(&mut self, slot: u64, left: impl FnMut(BlockId)) -> Option<u64> {
+        let last = self.drop_below(slot, left)?;
+        last.callers_frame.filter(|_| last.slot == slot)
     }
 
-    fn drop_below(&mut self, slot: u64, mut left: impl FnMut(BlockId)) {
-        while let Some(frame) = self.frames.last() {
-            if frame.slot > slot || slot - frame.slot > ONE_STACK {
-                return;
-            }
+    fn drop_below(&mut self, slot: u64, mut left: impl FnMut(BlockId)) -> Option<Frame> {
+        let gone = |frame: &mut Frame| frame.slot <= slot && slot - frame.slot <= ONE_STACK;
+        let mut last = None;
+        while let Some(frame) = self.frames.pop_if(gone) {
             frame.block.into_iter().for_each(&mut left);
-            self.frames.pop();
+            last = Some(frame);
         }
+        last
     }
 
     /// The innermost call.
@@ -77,24 +87,24 @@ mod tests {
     fn frames_below_a_return_are_gone_however_they_ended() {
         let mut calls = Calls::default();
         let mut left = Vec::new();
-        calls.call(1, 1000, |_| ());
-        calls.call(2, 900, |_| ());
+        calls.call(1, 1000, Some(1100), |_| ());
+        calls.call(2, 900, None, |_| ());
         calls.top().expect("a frame").block = Some(BlockId(7));
-        calls.call(3, 800, |_| ());
+        calls.call(3, 800, None, |_| ());
         assert_eq!(calls.stack(4), [4, 3, 2, 1]);
         // longjmp into the frame of call 1, which then returns elsewhere.
-        calls.call(5, 950, |block| left.push(block));
+        calls.call(5, 950, None, |block| left.push(block));
         assert_eq!(calls.stack(6), [6, 5, 1]);
         assert_eq!(left, [BlockId(7)]);
-        calls.ret(1000, |_| ());
+        assert_eq!(calls.ret(1000, |_| ()), Some(1100));
         assert_eq!(calls.stack(7), [7]);
     }
 
     #[test]
     fn another_stack_leaves_the_frames_alone() {
         let mut calls = Calls::default();
-        calls.call(1, 1000, |_| ());
-        calls.call(2, 1000 + 2 * ONE_STACK, |_| ());
+        calls.call(1, 1000, None, |_| ());
+        calls.call(2, 1000 + 2 * ONE_STACK, None, |_| ());
         assert_eq!(calls.callers(), [2, 1]);
     }
 }

@@ -9,8 +9,10 @@ use iced_x86::{
 
 /// General registers, then four cells for each of the sixteen vector registers.
 pub const CELLS: usize = 16 + 16 * 4;
-const STACK_POINTER: u8 = 4;
-const FRAME_POINTER: u8 = 5;
+/// The cell of RSP.
+pub const STACK_POINTER: u8 = 4;
+/// The cell of RBP.
+pub const FRAME_POINTER: u8 = 5;
 
 /// Eight bytes of a register or of a memory operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +51,10 @@ pub struct Pointer {
     pub base: Option<u8>,
     /// The cell of the index, if it is not scaled.
     pub index: Option<u8>,
+    /// Whether there is an index, scaled or not.
+    pub indexed: bool,
+    /// What is added.
+    pub displacement: i64,
 }
 
 /// What an instruction does to the stack pointer beyond pushes, pops, calls and returns.
@@ -138,6 +144,8 @@ fn pointers(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
                 bytes: memory.memory_size().size() as u16,
                 base: general(memory.base()),
                 index: general(memory.index()).filter(|_| memory.scale() == 1),
+                indexed: memory.index() != Register::None,
+                displacement: memory.displacement() as i64,
             });
         }
     }
@@ -199,7 +207,13 @@ fn cleanses(instruction: &Instruction) -> bool {
         }
         M::Ptest | M::Vptest | M::Pcmpistri | M::Vpcmpistri | M::Pcmpestri | M::Vpcmpestri => true,
         // A mask that keeps all but a few bits makes room for a bit field.
-        M::And => is_immediate(instruction, 1) && (instruction.immediate(1) as i64) < 0,
+        M::And if is_immediate(instruction, 1) => {
+            let bits = match instruction.op_kind(0) {
+                OpKind::Register => instruction.op0_register().size() * 8,
+                _ => instruction.memory_size().size() * 8,
+            };
+            instruction.immediate(1) >> (bits.clamp(8, 64) - 1) & 1 != 0
+        }
         _ => false,
     }
 }

@@ -19,12 +19,27 @@ pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> 
         libc::SYS_sendfile => outgoing(engine, a[0]),
         libc::SYS_splice | libc::SYS_copy_file_range => outgoing(engine, a[2]),
         libc::SYS_tee => outgoing(engine, a[1]),
+        libc::SYS_futex if wakes(a) => {
+            Some(Outcome::Kernel { number, arguments: a, blocks: false })
+        }
+        libc::SYS_sched_yield => {
+            // Who is next is ours to say.
+            engine.recorder.as_mut()?.yields = true;
+            Some(Outcome::Answer(0))
+        }
         // With the baton in hand: what other threads write comes before or after.
         _ if engine.recorder.as_mut()?.outputs.begin(number, a) => {
             Some(Outcome::Kernel { number, arguments: a, blocks: false })
         }
         _ => None,
     }
+}
+
+/// Whether a futex operation only wakes others, and so never waits.
+pub fn wakes(a: [u64; 6]) -> bool {
+    const WAKE_BITSET: i32 = 10;
+    const COMMAND: i32 = 0x7f;
+    matches!(a[1] as i32 & COMMAND, libc::FUTEX_WAKE | WAKE_BITSET)
 }
 
 /// Pages that the kernel may or may not empty, and what happens to them in children.

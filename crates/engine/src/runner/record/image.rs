@@ -6,7 +6,7 @@ use crate::runner::engine::Engine;
 use crate::runner::memory::Mapping;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::{clock, signal};
-use recording::log::{Entry, Image, MappingData, ThreadData};
+use recording::log::{Entry, FileView, Image, MappingData, ThreadData};
 use std::ops::Range;
 
 const PAGE: u64 = 4096;
@@ -16,45 +16,58 @@ const PIECE: u64 = 1 << 20;
 /// Writes down the whole process; `thread` runs, and its registers are put away.
 pub fn write(engine: &mut Engine, thread: &Thread) {
     let Some(mut recorder) = engine.recorder.take() else { return };
-    let mut image = Image {
-        time: clock::now(),
-        executable: engine.executable.to_string_lossy().into_owned(),
-        heap: (engine.memory.heap.start, engine.memory.heap.end),
-        stack_room: engine.memory.stack_room,
-        actions: (1..=signal::MAX as i32)
-            .map(|signal| engine.actions.get(signal).words())
-            .collect(),
-        threads: threads(engine, thread),
-        running: thread.tid,
-        filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
-        ..Image::default()
-    };
-    let mappings: Vec<(Range<u64>, Mapping)> =
-        engine.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
-    for (range, mapping) in &mappings {
-        let length = range.end - range.start;
-        let view = mapping
-            .file
-            .as_ref()
-            .and_then(|path| files::view_of(&mut recorder, path, mapping.offset, length));
-        image.mappings.push(MappingData {
-            start: range.start,
-            end: range.end,
-            protection: mapping.protection,
-            shared: mapping.shared,
-            path: mapping.file.as_ref().map(ToString::to_string),
-            offset: mapping.offset,
-            view,
-        });
-    }
+    show_files(engine, &mut recorder);
+    let (image, ranges) = of(engine, threads(engine, thread), thread.tid);
     recorder.put(&Entry::Image(Box::new(image)), 0);
-    for (range, mapping) in &mappings {
-        if mapping.protection & libc::PROT_READ != 0 {
-            pages(&mut recorder, range.clone());
-        }
+    for range in ranges {
+        pages(range, &mut |start, bytes| {
+            recorder.put(&Entry::Pages { start }, bytes.len() as u32);
+            recorder.log.append(bytes);
+        });
     }
     recorder.running = thread.tid;
     engine.recorder = Some(recorder);
+}
+
+/// Finds out what the mapped files contain.
+fn show_files(engine: &mut Engine, recorder: &mut Recorder) {
+    let mappings: Vec<(Range<u64>, Mapping)> =
+        engine.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
+    for (range, mut mapping) in mappings {
+        let Some(path) = mapping.file.clone() else { continue };
+        let length = range.end - range.start;
+        mapping.view = files::view_of(recorder, &path, mapping.offset, length);
+        engine.memory.insert(range, mapping);
+    }
+}
+
+/// The process but for the contents of its memory, and where those are to be looked for.
+pub fn of(engine: &Engine, threads: Vec<ThreadData>, running: i32) -> (Image, Vec<Range<u64>>) {
+    let mapping = |(range, mapping): (Range<u64>, &Mapping)| MappingData {
+        start: range.start,
+        end: range.end,
+        protection: mapping.protection,
+        shared: mapping.shared,
+        path: mapping.file.as_ref().map(ToString::to_string),
+        offset: mapping.offset,
+        view: mapping.view.map(|view| FileView { offset: mapping.offset, ..view }),
+    };
+    let image = Image {
+        time: clock::now(),
+        executable: engine.executable.to_string_lossy().into_owned(),
+        mappings: engine.memory.iter().map(mapping).collect(),
+        heap: (engine.memory.heap.start, engine.memory.heap.end),
+        stack_room: engine.memory.stack_room,
+        actions: (1..=signal::MAX as i32)
+            .map(|number| engine.actions.get(number).words())
+            .collect(),
+        threads,
+        running,
+        filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
+    };
+    let readable = |(_, mapping): &(_, &Mapping)| mapping.protection & libc::PROT_READ != 0;
+    let ranges = engine.memory.iter().filter(readable).map(|(range, _)| range).collect();
+    (image, ranges)
 }
 
 /// A thread, whose registers are where it runs.
@@ -92,29 +105,28 @@ fn threads(engine: &Engine, running: &Thread) -> Vec<ThreadData> {
     data
 }
 
-/// Writes down the pages of a range that the guest has changed.
-fn pages(recorder: &mut Recorder, range: Range<u64>) {
+/// Hands on the pages of a range that have contents of their own.
+pub fn pages(range: Range<u64>, put: &mut dyn FnMut(u64, &[u8])) {
     let mut start = None;
+    let mut run = |range: Range<u64>| {
+        for start in range.clone().step_by(PIECE as usize) {
+            let length = (range.end - start).min(PIECE) as usize;
+            // SAFETY: the kernel has pages there that the guest may read; the baton is ours.
+            put(start, unsafe { std::slice::from_raw_parts(start as *const u8, length) });
+        }
+    };
     for (page, changed) in changed_pages(range.clone()) {
         match (start, changed) {
             (None, true) => start = Some(page),
             (Some(first), false) => {
-                put_pages(recorder, first..page);
+                run(first..page);
                 start = None;
             }
             _ => {}
         }
     }
     if let Some(first) = start {
-        put_pages(recorder, first..range.end);
-    }
-}
-
-fn put_pages(recorder: &mut Recorder, range: Range<u64>) {
-    for start in range.clone().step_by(PIECE as usize) {
-        let length = (range.end - start).min(PIECE);
-        recorder.put(&Entry::Pages { start }, length as u32);
-        recorder.put_memory(start, length);
+        run(first..range.end);
     }
 }
 

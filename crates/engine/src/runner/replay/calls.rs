@@ -89,7 +89,9 @@ fn complete(made: InCall) {
             diverge(&format!("{} answers {answer} in place of {}", name(number), call.answer))
         }
     }
+    let before = engine().before_call(number, arguments);
     write_payload(&call);
+    engine().record_buffers(number, arguments, call.answer, before);
     make::answered(replayer().contexts.current(), number, arguments, call.answer);
 }
 

@@ -2,6 +2,7 @@
 //! the answer.
 
 use super::{Outcome, after, dispatch};
+use crate::runner::baton;
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
 use crate::runner::record;
@@ -22,6 +23,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     let noted = record::before_call(engine(), number, arguments);
     enter(next);
     engine().unguard_buffers(number, arguments);
+    let before = engine().before_call(number, arguments);
     let outcome = if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
         engine().record_syscall(number, arguments, 0);
         record::leaves(engine(), noted, number);
@@ -41,9 +43,13 @@ pub fn system_call(thread: &mut Thread, next: u64) {
         }
         Outcome::Kernel { number, arguments, blocks } => {
             thread.in_call = Some(asked);
+            let before = baton::come();
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
+            }
+            if number as i64 == libc::SYS_futex && record::wakes(arguments) {
+                record::await_others(engine(), before, answer);
             }
             answer
         }
@@ -52,7 +58,12 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     if let Some(noted) = noted {
         record::called(engine(), noted, number, arguments, answer);
     }
+    engine().record_buffers(number, arguments, answer, before);
     answered(thread, number, arguments, answer);
+    if record::takes_yield(engine()) {
+        thread.preempt = true;
+        thread.attention = 1;
+    }
 }
 
 /// What the instruction itself changes.

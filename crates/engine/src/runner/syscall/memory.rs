@@ -60,7 +60,7 @@ pub fn mmap(engine: &mut Engine, a: [u64; 6]) -> Outcome {
         let shared = flags & libc::MAP_SHARED != 0;
         let protection = protection as i32 & 7;
         let identity = if shared && !anonymous { identity(descriptor) } else { None };
-        let mapping = Mapping { protection, shared, file, offset, identity };
+        let mapping = Mapping { protection, shared, file, offset, identity, view: None };
         engine.memory.insert(place..place + length, mapping);
     }
     Outcome::Answer(answer)

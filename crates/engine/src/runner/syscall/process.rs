@@ -103,6 +103,7 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     block.set_owner(thread);
     // No signal may come to the new thread before it has a stack for the handler.
     signal::apply(signal::Mask(u64::MAX));
+    let before = baton::come();
     // SAFETY: the block is free, `run` takes a thread; the kernel writes the child's number where
     // the guest asked for it.
     let tid = unsafe { clone_on(block, kept, engine::run, thread as u64, child_tid) };
@@ -114,6 +115,7 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     }
     engine.threads.push(thread);
     engine.live += 1;
+    record::await_others(engine, before, 1);
     if record::is_on() {
         // SAFETY: it waits for the baton.
         unsafe { (*thread).tid = tid as i32 };
@@ -180,7 +182,9 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     }
     // Only of those that the kernel was not told of.
     thread.release();
-    wake(thread.clear_tid);
+    let before = baton::come();
+    let woken = wake(thread.clear_tid);
+    record::await_others(engine, before, woken);
     if engine.live == 0 {
         engine.finish_events();
         record::ended(engine, Ending::Exit(a[0] as i32));
@@ -196,12 +200,13 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     }
 }
 
-/// Wakes whoever waits for a word of the guest's.
-fn wake(address: u64) {
-    if address != 0 {
-        // SAFETY: touches no memory.
-        unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
+/// Wakes whoever waits for a word of the guest's; how many that were.
+fn wake(address: u64) -> i64 {
+    if address == 0 {
+        return 0;
     }
+    // SAFETY: touches no memory.
+    unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) }
 }
 
 /// `set_tid_address`, when the kernel is not to know.
@@ -325,6 +330,10 @@ fn restart_events(thread: i32, parent: Option<i32>) {
     };
     engine.ring = Ring::new(engine.config.rings, parent).or_else(lost).ok();
     engine.cache.flush();
+    if let Some(ring) = &engine.ring {
+        ring.running(thread);
+    }
+    engine.mute_unless_observed(thread);
     engine.record_thread(thread);
 }
 
@@ -373,7 +382,8 @@ pub fn execve(
         }
         Err(why) => return Outcome::error(error_number(&why)),
     }
-    let mut config = Config { program: path, ..engine.config.clone() };
+    let plan = engine.config.plan.for_another_program();
+    let mut config = Config { program: path, plan, ..engine.config.clone() };
     if let Some(recording) = &mut config.recording {
         recording.executed = true;
     }

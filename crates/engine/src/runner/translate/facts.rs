@@ -96,14 +96,6 @@ pub fn number(register: Register) -> Option<u8> {
     }
 }
 
-impl Facts {
-    /// Where control goes on, and nothing about registers and flags.
-    pub fn flow_only(instruction: &Instruction) -> Self {
-        let (writes, uses) = (Set::default(), Set::default());
-        Self { writes, uses, flags_read: 0, flags_written: 0, flow: flow(instruction) }
-    }
-}
-
 /// Collects the facts of an instruction.
 pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Facts {
     let (mut writes, mut uses) = (Set::default(), Set::default());

@@ -85,8 +85,6 @@ pub struct Superblock {
     pub next: u64,
     /// Whether it is one instruction for one execution.
     pub alone: bool,
-    /// Whether indirect branches are expected to come to it.
-    pub prefixed: bool,
 }
 
 impl Superblock {
@@ -140,10 +138,6 @@ pub struct Limits<'a> {
     pub instructions: usize,
     /// Whether one instruction is wanted, for one execution.
     pub alone: bool,
-    /// Whether an indirect branch has led here.
-    pub prefixed: bool,
-    /// Whether it matters which flags are live.
-    pub flags: bool,
     /// General registers that it must not use, for the engine to work with.
     pub reserved: usize,
     /// Whether memory accesses are wanted.
@@ -162,31 +156,13 @@ impl<'a> Limits<'a> {
     /// So many instructions, and nothing observed.
     pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
         let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
-        let (alone, prefixed, flags, once) = (false, false, false, &[]);
-        Self {
-            instructions,
-            alone,
-            prefixed,
-            flags,
-            reserved,
-            accesses,
-            once,
-            repeats_alone,
-            stops,
-            code,
-        }
+        let alone = false;
+        Self { instructions, alone, reserved, accesses, once: &[], repeats_alone, stops, code }
     }
 
     /// Whether code at `pc` is observed.
     fn inside(&self, pc: u64) -> bool {
         self.code.is_empty() || self.code.iter().any(|range| range.contains(&pc))
-    }
-}
-
-impl Limits<'_> {
-    /// Whether registers and flags of an instruction are of interest, not only where it leads.
-    fn needs_facts(&self, instruction: &Instruction) -> bool {
-        self.flags || self.reserved > 0 || instruction.is_ip_rel_memory_operand()
     }
 }
 
@@ -206,28 +182,24 @@ pub fn decode<S: CodeSource>(
         limits,
         used: NEVER_RESERVED.iter().fold(Set::default(), |set, register| set.with(*register)),
     };
-    let mut next = builder.build(pc, pc)?;
+    let mut next = builder.build(pc)?;
     while let Some(back) = builder.close() {
         next = back;
         if builder.guests.last().is_some_and(|guest| guest.role == Role::Call) {
-            next = builder.build(pc, back)?;
+            next = builder.build(back)?;
         }
     }
-    let Limits { alone, prefixed, .. } = limits;
-    let mut superblock = Superblock { pc, guests: builder.guests, next, alone, prefixed };
-    if limits.flags {
-        find_liveness(&mut superblock);
-    }
+    let mut superblock = Superblock { pc, guests: builder.guests, next, alone: limits.alone };
+    find_liveness(&mut superblock);
     Ok(superblock)
 }
 
 impl<S: CodeSource> Builder<'_, S> {
-    /// Decodes on `from` there until the superblock that starts at `start` is complete; the address
-    /// after its last instruction.
-    fn build(&mut self, start: u64, from: u64) -> Result<u64, NotExecutable> {
-        let mut pc = from;
+    /// Decodes until the superblock is complete; the address after its last instruction.
+    fn build(&mut self, start: u64) -> Result<u64, NotExecutable> {
+        let mut pc = start;
         while self.guests.len() < self.limit && !self.too_long_a_call() {
-            if !self.guests.is_empty() && self.must_end_at(start, pc) {
+            if self.must_end_at(pc) {
                 return Ok(pc);
             }
             let Some((instruction, bytes)) = self.fetch(pc) else {
@@ -236,11 +208,7 @@ impl<S: CodeSource> Builder<'_, S> {
                 }
                 return Ok(pc);
             };
-            let facts = if self.limits.needs_facts(&instruction) {
-                facts::of(&instruction, &mut self.factory)
-            } else {
-                Facts::flow_only(&instruction)
-            };
+            let facts = facts::of(&instruction, &mut self.factory);
             let accesses = if self.limits.accesses {
                 accesses::of(&instruction, &mut self.factory)
             } else {
@@ -275,6 +243,23 @@ impl<S: CodeSource> Builder<'_, S> {
         Ok(pc)
     }
 
+    /// Whether the superblock must not go on to `pc`.
+    fn must_end_at(&self, pc: u64) -> bool {
+        let Some(first) = self.guests.first() else { return false };
+        self.limits.once.contains(&pc)
+            || self.limits.stops.contains(&pc)
+            || self.limits.inside(pc) != self.limits.inside(first.pc())
+    }
+
+    /// Whether the dispatcher must look after an instruction with these accesses each time.
+    fn stands_alone(&self, accesses: &Accesses) -> bool {
+        match accesses {
+            Accesses::List(_) => false,
+            Accesses::Repeat { .. } => self.limits.repeats_alone,
+            Accesses::Explicit => true,
+        }
+    }
+
     fn too_long_a_call(&self) -> bool {
         self.open.first().is_some_and(|open| self.guests.len() - open.call > MAX_CALL)
     }
@@ -292,22 +277,6 @@ impl<S: CodeSource> Builder<'_, S> {
     fn unfollowed(&self, back: u64) -> Role {
         let goes_on = self.limits.reserved == 0 && self.open.is_empty() && self.can_follow(back);
         if goes_on { Role::Call } else { Role::Last }
-    }
-
-    /// Whether the superblock that starts at `start` must not go on to `pc`.
-    fn must_end_at(&self, start: u64, pc: u64) -> bool {
-        self.limits.once.contains(&pc)
-            || self.limits.stops.contains(&pc)
-            || self.limits.inside(pc) != self.limits.inside(start)
-    }
-
-    /// Whether the dispatcher must look after an instruction with these accesses each time.
-    fn stands_alone(&self, accesses: &Accesses) -> bool {
-        match accesses {
-            Accesses::List(_) => false,
-            Accesses::Repeat { .. } => self.limits.repeats_alone,
-            Accesses::Explicit => true,
-        }
     }
 
     /// Whether enough registers stay unused if this instruction is added.

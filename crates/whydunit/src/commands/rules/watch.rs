@@ -10,7 +10,7 @@ use analyze::rules::stream::Stream;
 use analyze::rules::suppress::{self, NamedFrame};
 use base::{Address, Finding};
 use engine::host::Resolve;
-use engine::report::CrashReport;
+use engine::report::{CrashReport, ModuleMap};
 use events::plan::Syscalls;
 use events::{Consumer, Plan};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -61,6 +61,17 @@ impl Watch {
         self.modules.resolver(self.called.clone())
     }
 
+    /// A piece of a file is mapped somewhere in a recording.
+    pub fn mapped(&self, map: &ModuleMap) {
+        self.modules.note(map, &self.plan.names, &self.called);
+    }
+
+    /// What has to be observed, functions by the addresses that [`Watch::mapped`] found.
+    pub fn plan_by_address(&self) -> Plan {
+        let functions = self.modules.functions(0).into_iter().map(|(address, _)| address);
+        Plan { functions: functions.collect(), names: Vec::new(), ..self.plan.clone() }
+    }
+
     /// The consumer of the first process; none of the others has one.
     pub fn consumer(&self) -> Option<Box<dyn Consumer>> {
         let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -103,12 +114,12 @@ impl Watch {
 /// What the rules of a detector need to see.
 fn plan(detector: &Detector) -> Plan {
     let needs = detector.needs();
-    let everything = needs.pointers || needs.accesses;
-    let ranges = everything || needs.descriptors;
+    // Who made a system call only the calls before it tell.
+    let everything = needs.pointers || needs.accesses || needs.descriptors;
     Plan {
         blocks: everything,
         memory: everything,
-        syscalls: if ranges { Syscalls::Ranges } else { Syscalls::Answers },
+        syscalls: if everything { Syscalls::Ranges } else { Syscalls::Answers },
         names: detector.function_names(),
         ..Plan::default()
     }

@@ -31,8 +31,8 @@ pub fn line(statement: &Statement) -> String {
 /// One statement: number, place, source, how often, in which threads.
 pub fn statement(number: usize, statement: &Statement, style: Style) -> String {
     let mut notes = Vec::new();
-    if let Some(function) = &statement.through {
-        notes.push(format!("in {function}"));
+    if !statement.through.is_empty() {
+        notes.push(format!("in {}", statement.through.join(", ")));
     }
     notes.extend(statement.inputs.iter().cloned());
     if statement.executions > 1 {
@@ -52,22 +52,25 @@ pub fn reasons(view: &View, on: usize, style: Style) -> String {
     let mut text = String::new();
     let mut links: Vec<&Link> = view.links.iter().filter(|link| link.on == on).collect();
     links.sort_by_key(|link| link.user.is_some_and(|user| user >= on));
-    for link in links.iter().take(MOST_REASONS) {
+    let mut lines: Vec<String> = Vec::new();
+    for link in links {
         let user = match link.user {
-            Some(user) => {
-                format!("{}#{}", place(&view.statements[user]), link.user_instance)
-            }
+            Some(user) => format!("{}#{}", place(&view.statements[user]), link.user_instance),
             None => "the question".into(),
         };
-        let here = format!("#{}", link.on_instance);
-        let line = format!("{user} <- {here} because of {} ({})", link.because, link.kind);
-        text += &format!("          {}\n", style.faint(&line));
+        let (here, because, kind) = (link.on_instance, &link.because, link.kind);
+        let line = format!("{user} <- #{here} because of {because} ({kind})");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
     }
-    if links.len() > MOST_REASONS {
-        text += &format!(
-            "          {}\n",
-            style.faint(&format!("and {} more", links.len() - MOST_REASONS))
-        );
+    if lines.len() > MOST_REASONS {
+        let more = lines.len() - MOST_REASONS;
+        lines.truncate(MOST_REASONS);
+        lines.push(format!("and {more} more"));
+    }
+    for line in lines {
+        text += &format!("          {}\n", style.faint(&line));
     }
     text
 }

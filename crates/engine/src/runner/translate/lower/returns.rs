@@ -18,9 +18,7 @@
 //! Each call must have its return, or the processor's stack is off by one for all callers: a call
 //! is translated in line, without either, only if nothing in it can leave the superblock.
 
-use super::exits::Pending;
-use super::indirect::Target;
-use super::{Lower, SLOT_RCX, SLOT_RDX};
+use super::{Lower, Pending, SLOT_RCX, SLOT_RDX, Target};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
@@ -28,10 +26,10 @@ use crate::runner::translate::facts::Flow;
 use crate::runner::translate::map::Spills;
 use std::mem::offset_of;
 
-/// Where the table has the pad of a return address. The last call through an entry is nearly always
-/// the first to return, so that it does not matter how many share it.
-fn pad_entry(pc: u64) -> u64 {
-    layout::PAD_TABLE + (pc & (layout::INDIRECT_ENTRIES as u64 - 1)) * 8
+/// Where the table of returns has the entry of a return address: by its lower 16 bits, as the last
+/// call through an entry is nearly always the first to return.
+fn return_entry(pc: u64) -> u64 {
+    layout::RETURN_TABLE + (pc & layout::RETURN_LOW) * 4
 }
 
 impl Lower<'_> {
@@ -106,7 +104,7 @@ impl Lower<'_> {
             self.push_constant(back);
         }
         self.pads.push(back);
-        self.emit.store_cell_imm32(pad_entry(back), pad as u32);
+        self.emit.store_cell_imm32(return_entry(back), pad as u32);
     }
 
     /// A return that leaves the superblock.
@@ -118,8 +116,8 @@ impl Lower<'_> {
         self.spill(RCX, SLOT_RCX);
         self.spill(RDX, SLOT_RDX);
         self.emit.load(RDX, RSP, 0);
-        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.load_entry(RCX, layout::PAD_TABLE);
+        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, return_mask)));
+        self.emit.load_entry(RCX, layout::RETURN_TABLE);
         self.emit.store(RSP, 0, RCX);
         self.note(false);
         self.foot_of_indirect(self.fields());
