@@ -65,7 +65,7 @@ fn wrong_arguments_exit_2_and_say_what_would_be_right() {
         (&["run", "--jsn", "--", "ls"], "similar argument exists: '--json'"),
         (&["run"], "<PROG ARGS>"),
         (&["count", "--exit-code=guets", "--", "ls"], "a similar value exists: 'guest'"),
-        (&["run", "--rules", "no-such-rule", "--", "ls"], "invalid value 'all' for '--rules"),
+        (&["run", "--rules", "no-such-rule", "--", "ls"], "no rules are called `no-such-rule`"),
         (&["run", "--", "no-such-program"], "not in the search path"),
         (&["run", "-o", "/no/such/folder/file", "--", "echo"], "cannot write /no/such/folder/file"),
         (&["count", "-o", "/", "--", "echo"], "cannot write /: Is a directory"),
