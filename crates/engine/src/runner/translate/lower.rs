@@ -629,7 +629,9 @@ impl Lower<'_> {
         self.note(false);
         let number = self.number_exit(index, fields, false);
         self.foot(number, fields);
+        let jump = self.emit.jump_hole();
         let stub = self.stub(number);
+        self.emit.fill_to(jump, u64::from(stub));
         let kind = ExitKind::Suspect(self.guest().pc());
         self.exits.push(Exit { kind, patch: 0, stub, executed: index });
     }
