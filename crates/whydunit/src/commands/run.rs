@@ -91,11 +91,12 @@ impl Run {
         }
         let plan = self.observe.plan()?;
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let saving = self.save_events.as_deref().map(|path| Saving::to(path, &plan)).transpose()?;
+        let mut next = self.observe.next_plan()?;
+        let emits = plan.emits() || next.is_some();
+        let saving = self.save_events.as_deref().map(|path| Saving::to(path, emits)).transpose()?;
         let mut saved = saving.as_ref().map(Saving::consumer);
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
-        let mut next = self.observe.next_plan()?;
         let mut job = self.guest.job();
         job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
@@ -126,8 +127,8 @@ struct Saving {
 }
 
 impl Saving {
-    fn to(path: &Path, plan: &Plan) -> anyhow::Result<Self> {
-        if !plan.emits() {
+    fn to(path: &Path, emits: bool) -> anyhow::Result<Self> {
+        if !emits {
             anyhow::bail!(
                 "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
             );

@@ -60,6 +60,16 @@ fn engine_side(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result
     Ok(values)
 }
 
+/// A value as it is, but for what x87 notes of its last instruction in an environment of 28 bytes: the
+/// processor has seen the translation there.
+fn without_pointers(value: &[u8]) -> Vec<u8> {
+    let mut value = value.to_vec();
+    if value.len() == 28 {
+        value[12..24].fill(0);
+    }
+    value
+}
+
 /// Compares all accesses; how many have values.
 fn check(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result<usize> {
     let values = engine_side(program, superblock, plan)?;
@@ -72,8 +82,9 @@ fn check(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result<usize
             let native = (access.address, access.size, access.kind == AccessKind::Write);
             ensure!(native == (*address, *size, *write), "other accesses at {:#x}", step.pc);
             let Some(value) = value else { continue };
+            let same = without_pointers(value) == without_pointers(step.value(access));
             ensure!(
-                value == step.value(access),
+                same,
                 "{:#x}, {size} bytes at {address:#x}: {:x?} natively, {value:x?} under the engine",
                 step.pc,
                 step.value(access)
