@@ -59,9 +59,12 @@ pub struct Record {
     pub to: Option<Point>,
 }
 
+/// Where in a module functions of these names begin.
+pub type FindFunctions = dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync;
+
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
 #[derive(Clone)]
-pub struct Resolve(pub Arc<dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync>);
+pub struct Resolve(pub Arc<FindFunctions>);
 
 impl std::fmt::Debug for Resolve {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -448,8 +451,11 @@ pub struct ReplayJob<'a> {
     pub outputs: Option<[RawFd; 2]>,
 }
 
-/// Replays a process to the end of its log.
-pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError> {
+/// Replays a process to the end of its log: how that went, and the crash that it ended in.
+pub fn replay(
+    job: &ReplayJob<'_>,
+    ears: Ears<'_>,
+) -> Result<(Replayed, Vec<CrashReport>), RunError> {
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -505,7 +511,8 @@ pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError>
     if let Some(why) = heard.refused {
         return Err(RunError::Unreadable(why));
     }
-    heard.replayed.ok_or_else(|| {
+    let crashes = heard.crashes;
+    heard.replayed.map(|replayed| (replayed, crashes)).ok_or_else(|| {
         let status = ExitStatus::from_raw(status);
         RunError::Fault { what: format!("the replay ended without a word ({status})"), pc: 0 }
     })

@@ -6,7 +6,7 @@ use engine::host::replayer::Replayer;
 use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
-use engine::report::Replayed;
+use engine::report::{CrashReport, Replayed};
 use events::Plan;
 use recording::features::{MissingFeatures, check_features};
 use recording::{OpenError, Origin, Recording};
@@ -97,6 +97,17 @@ impl Session {
         shown: Shown,
         make: MakeConsumer<'_>,
     ) -> Result<Replayed, RunError> {
+        self.replay_and_report(process, plan, shown, make).map(|(replayed, _)| replayed)
+    }
+
+    /// The same, with the crash that the process ended in.
+    pub fn replay_and_report(
+        &self,
+        process: u32,
+        plan: Plan,
+        shown: Shown,
+        make: MakeConsumer<'_>,
+    ) -> Result<(Replayed, Vec<CrashReport>), RunError> {
         let again = || self.file.try_clone();
         let file =
             again().map_err(|error: io::Error| RunError::System("use the recording", error))?;

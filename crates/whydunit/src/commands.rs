@@ -1,5 +1,6 @@
 //! The subcommands: one file each, and the list of them.
 
+mod check;
 mod correlate;
 mod count;
 mod demo;
@@ -21,6 +22,8 @@ use clap::Subcommand;
 /// What to do.
 #[derive(Subcommand)]
 pub enum Command {
+    /// Check a recording against bug rules
+    Check(check::Check),
     /// Find which variables of a source tree belong together, and updates that forgot one
     Correlate(Box<correlate::Correlate>),
     /// Show the main job on a small built-in program
@@ -52,6 +55,7 @@ impl Command {
     /// Runs the chosen subcommand.
     pub fn run(self) -> anyhow::Result<Exit> {
         match self {
+            Self::Check(command) => command.run(),
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),

@@ -69,7 +69,6 @@ impl Trace {
     }
 
     /// The execution of any of these addresses that is meant.
-    #[must_use]
     pub fn find(&self, pcs: &[u64], nth: Nth, thread: Option<u32>) -> Result<Executed, u64> {
         let ids: FxHashSet<u32> = (0u32..)
             .zip(&self.blocks.statics)

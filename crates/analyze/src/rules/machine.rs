@@ -202,6 +202,7 @@ impl Machine {
         }
         for (place, cell) in pending.drain(..) {
             match place {
+                Place::Cell(STACK_POINTER) => {}
                 Place::Cell(index) => self.thread().cells[index as usize] = cell,
                 Place::Memory(slot, offset) if matched => {
                     let address = accesses[slot as usize].address.wrapping_add(u64::from(offset));
@@ -258,7 +259,14 @@ impl Machine {
     fn frame_address(&mut self, register: u8, displacement: i64) -> Cell {
         let thread = self.thread();
         let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
-        let Some(base) = base else { return thread.cells[register as usize] };
+        let Some(base) = base else {
+            // The frame pointer may be a register like any other; the stack pointer never is.
+            return if register == STACK_POINTER {
+                Cell::default()
+            } else {
+                thread.cells[register as usize]
+            };
+        };
         let address = base.wrapping_add_signed(displacement);
         let Some(top) = thread.calls.top() else { return Cell::default() };
         if address >= top.slot {
@@ -378,13 +386,11 @@ impl Machine {
         self.running().is_some_and(|thread| !thread.inside.is_empty())
     }
 
-    /// The call of an allocator that has just returned, if it is the outermost one.
-    pub fn leave(&mut self, function: u64, stack: u64) -> Option<Inside> {
+    /// The call of an allocator that has just returned, if it is the outermost one. Functions that
+    /// end in a jump to another return together with it.
+    pub fn leave(&mut self, stack: u64) -> Option<Inside> {
         let thread = self.thread();
-        let at = thread
-            .inside
-            .iter()
-            .rposition(|inside| inside.function == function && inside.stack == stack)?;
+        let at = thread.inside.iter().position(|inside| inside.stack <= stack)?;
         let found = thread.inside[at];
         thread.inside.truncate(at);
         thread.inside.is_empty().then_some(found)
@@ -425,7 +431,7 @@ impl Machine {
     fn allocate(&mut self, begin: u64, size: u64, inside: &Inside, written: u64) -> BlockId {
         let family = inside.allocator.family;
         let facts = BlockFacts { begin, size, time: self.time, family, region: REGION_HEAP };
-        let stack = self.keep_stack(self.callers(inside));
+        let stack = inside.callers;
         if self.needs.pointers && written == 0 {
             self.memory.clear(begin, size);
         }
@@ -443,18 +449,12 @@ impl Machine {
     fn allocate_to(&mut self, inside: &Inside, size: u64) {
         let family = inside.allocator.family;
         let facts = BlockFacts { begin: 0, size, time: self.time, family, region: REGION_HEAP };
-        let stack = self.keep_stack(self.callers(inside));
+        let stack = inside.callers;
         let block = self.blocks.add(facts, stack, true);
         self.has_unplaced = true;
         let place = self.chains.place(inside.back.wrapping_sub(1));
         let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
         self.memory.store(inside.arguments[0], cell);
-    }
-
-    fn callers(&self, inside: &Inside) -> Vec<u64> {
-        let calls = self.running().map(|thread| thread.calls.callers()).unwrap_or_default();
-        // Without calls in the stream the return address is all there is.
-        if calls.is_empty() { vec![inside.back.wrapping_sub(1)] } else { calls }
     }
 
     fn resize(&mut self, inside: &Inside, size: u64, value: u64) -> Option<BlockId> {
@@ -506,7 +506,7 @@ impl Machine {
         } else if block.facts.begin != inside.pointer.address {
             return;
         }
-        let stack = self.keep_stack(self.callers(inside));
+        let stack = inside.callers;
         let (time, pointer) = (self.time, inside.pointer);
         self.blocks.release(id, Release { time, pointer, chain: inside.chain, stack });
     }
@@ -607,5 +607,9 @@ pub fn about_to(
         || machine.blocks.beginning_at(address).or_else(|| machine.blocks.containing(address));
     let block = tagged.or_else(by_address);
     let pointer = Pointer { address, block };
-    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node }
+    let calls = machine.running().map(|thread| thread.calls.callers()).unwrap_or_default();
+    // Without calls in the stream the return address is all there is.
+    let calls = if calls.is_empty() { vec![back.wrapping_sub(1)] } else { calls };
+    let callers = machine.keep_stack(calls);
+    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node, callers }
 }

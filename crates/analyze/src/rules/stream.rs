@@ -123,8 +123,10 @@ impl Feed {
     /// Where the stream does not tell what the kernel read and wrote, the signature of the call
     /// does, roughly: enough not to blame a program for using what the kernel gave it.
     fn by_signature(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
-        /// No structure that the kernel fills without being told its size is larger.
-        const LARGEST: u64 = 400;
+        /// What most structures that the kernel fills take: `struct stat`.
+        const USUAL: u64 = 144;
+        const UNAME: u64 = 63;
+        let structure = if number == UNAME { 390 } else { USUAL };
         let Some(call) = system_call::get(number) else { return };
         for (argument, &address) in call.arguments.iter().zip(arguments) {
             match argument {
@@ -137,7 +139,7 @@ impl Feed {
                     self.read.push((address, arguments.get(*length).copied().unwrap_or(0)));
                 }
                 Argument::Output | Argument::Update | Argument::Address if address > 0xffff => {
-                    self.detector.machine.mark_written(address, LARGEST);
+                    self.detector.machine.mark_written(address, structure);
                 }
                 _ => {}
             }

@@ -117,12 +117,11 @@ impl<'a> Events<'a> {
         if let Some(rings) = &self.rings {
             rings.about_to_leave();
         }
-        let fine = self.feeding.into_iter().map(|thread| thread.join().is_ok());
-        let fine = fine.fold(true, |all, one| all && one);
+        let panics = self.feeding.into_iter().filter_map(|thread| thread.join().err()).count();
         if let Some(rings) = &self.rings {
             rings.leave();
         }
-        fine
+        panics == 0
     }
 }
 

@@ -340,8 +340,7 @@ impl Cache {
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let (shared, exact) = (self.shared, self.exact_flags);
-        let places = (self.next, self.far);
+        let (places, shared, exact) = ((self.next, self.far), self.shared, self.exact_flags);
         let mut translation = lower(superblock, places, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
         let (test_registers, value_source) = (translation.test_registers, translation.value_source);

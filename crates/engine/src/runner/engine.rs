@@ -401,7 +401,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let pc = cpu().registers.pc;
     let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
     let mut reached = looked_after.is_some();
-    if !reached && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+    if !reached && engine.stops.places().contains(&pc) {
         match engine.reach(pc) {
             Reached::Moved => return CameBy::Elsewhere,
             Reached::On(with) => variant = with,
@@ -430,7 +430,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
-    if reached && engine.alone.is_none() && !has_executed(thread) {
+    if reached && !has_executed(thread) {
         let again = if variant == Variant::Usual { Variant::Untested } else { variant };
         thread.looked_after = Some((pc, again));
     }

@@ -173,10 +173,26 @@ fn reached(at: Position) {
         }
         _ => match replayer().source.peek() {
             Some(Entry::Switch { .. }) => replayer().contexts.park(),
-            Some(Entry::End(ending)) => finish(Some(*ending)),
+            Some(Entry::End(ending)) => {
+                let ending = *ending;
+                report_abort(ending);
+                finish(Some(ending))
+            }
             None => finish(None),
             _ => diverge("a thread stopped, and nobody ran instead"),
         },
+    }
+}
+
+/// A process that gave up is reported like one that crashed.
+fn report_abort(ending: Ending) {
+    if ending == Ending::Signal(libc::SIGABRT) {
+        const SI_TKILL: i32 = -6;
+        // As it is reported, the process has sent it to itself.
+        let sender = sys::getpid() as u64;
+        let info = SignalInfo::fault(libc::SIGABRT, SI_TKILL, sender, (0, 0));
+        let thread = replayer().contexts.current();
+        report::crash(&info, &cpu().registers, thread, engine());
     }
 }
 

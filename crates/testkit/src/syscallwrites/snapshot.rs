@@ -17,6 +17,8 @@ pub struct Area {
     pub range: Range<u64>,
     /// Backed by nothing, so that a page that is not there yet reads as zeros.
     anonymous: bool,
+    /// What `/proc` calls it.
+    name: String,
 }
 
 /// The mappings of a process that may be written, private and shared.
@@ -43,11 +45,12 @@ impl Areas {
         let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
         let rights = words.next()?.as_bytes();
         let inode = words.nth(2)?;
+        let name = words.next().unwrap_or("memory without a name").to_owned();
         if !rights.starts_with(b"rw") {
             return None;
         }
         if rights[3] == b'p' {
-            self.private.push(Area { range, anonymous: inode == "0" });
+            self.private.push(Area { range, anonymous: inode == "0", name });
         } else {
             self.shared.push(range);
         }
@@ -70,6 +73,11 @@ impl Areas {
             }
         }
         true
+    }
+
+    /// What the memory at an address is.
+    pub fn name(&self, address: u64) -> &str {
+        self.at(address).map_or("no private memory", |area| &area.name)
     }
 
     fn at(&self, address: u64) -> Option<&Area> {

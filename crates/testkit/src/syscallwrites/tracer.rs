@@ -299,6 +299,10 @@ impl<T: Table> Tracer<'_, T> {
         }
         let Ok(mut later) = Snapshot::plan(process) else { return };
         later.copy(process);
+        // Killed meanwhile, it may have gone on to its end: the kernel clears the thread's number.
+        if process.registers().is_err() {
+            return;
+        }
         self.tally.compared += 1;
         let mut allowed = claims.clone();
         allowed.push((scratch.start, scratch.end - scratch.start));
@@ -307,10 +311,11 @@ impl<T: Table> Tracer<'_, T> {
         let missed = uncovered(&changes, allowed);
         if !missed.is_empty() {
             self.tally.fail(format!(
-                "{} = {answer} changed {:x?} ({} runs of bytes); the table lists only {claims:x?}",
+                "{} = {answer} changed {:x?} ({} runs of bytes) in {}; the table lists only {claims:x?}",
                 show(&call),
                 &missed[..missed.len().min(4)],
                 missed.len(),
+                later.areas.name(missed[0].start),
             ));
         }
         if !failed {

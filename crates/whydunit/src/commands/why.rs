@@ -21,6 +21,7 @@ const SHOWN: usize = 10;
 Examples:
   whydunit why -- ./prog input               runs it and explains how it ended
   whydunit why --json -- ./prog input
+  whydunit why prog.whydunit                 explains a recording
 
 Exit codes: 0 the program ended by itself with exit code 0; 1 it did not; 2 wrong arguments or
 input; 70 a fault of our own. More in docs/why.md.")]

@@ -3,6 +3,7 @@
 
 use super::Access;
 use super::allocator::Allocator;
+use super::blocks::StackId;
 use super::bytes::Bytes;
 use super::calls::Calls;
 use super::cells::Cell;
@@ -28,6 +29,8 @@ pub struct Inside {
     pub pointer: Pointer,
     /// The chain of that.
     pub chain: Node,
+    /// By which calls it was reached.
+    pub callers: StackId,
 }
 
 impl Inside {
@@ -90,7 +93,8 @@ impl Default for Thread {
 impl Thread {
     /// Forgets calls of allocators that ended by a jump out of them.
     pub fn leave_below(&mut self, stack: u64) {
-        self.inside.retain(|inside| inside.stack > stack);
+        // At the same height it is a tail call: still inside.
+        self.inside.retain(|inside| inside.stack >= stack);
     }
 
     /// What of these uses nobody wrote: where it was read.

@@ -115,7 +115,8 @@ impl Builder {
 
     fn pack(&mut self, point: Point) {
         let before = self.written;
-        let mut head = u8::from(point.boundary) * BOUNDARY | u8::from(point.repeating) * REPEATING;
+        let mut head =
+            (u8::from(point.boundary) * BOUNDARY) | (u8::from(point.repeating) * REPEATING);
         if point.spills != before.spills {
             head |= SPILLS;
         }

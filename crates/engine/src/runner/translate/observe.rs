@@ -193,6 +193,13 @@ impl Observer {
     fn store_value(&mut self, emit: &mut Emit, segment: Segment, size: u16) -> Option<u16> {
         let value = self.value?;
         let field = self.fields;
+        let fields = size.div_ceil(FIELD as u16);
+        let behind = Self::record_bytes(field + fields);
+        if size.is_multiple_of(8) {
+            // The last bytes of the record must be touched, or it could end behind the buffer with
+            // nobody having noticed.
+            emit.store(self.record, behind - 8, value);
+        }
         let mut done = 0;
         while done < size {
             let bytes = match size - done {
@@ -210,7 +217,7 @@ impl Observer {
             emit.store(self.record, Self::record_bytes(field) + i32::from(done), value);
             done += u16::from(bytes);
         }
-        self.fields += size.div_ceil(FIELD as u16);
+        self.fields += fields;
         Some(field)
     }
 

@@ -4,6 +4,8 @@
 use base::{Address, Range};
 use engine::host::Resolve;
 use engine::report::ModuleMap;
+use object::Endianness;
+use object::read::elf::{ElfFile64, ProgramHeader};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +20,8 @@ pub struct Modules(Arc<Mutex<Known>>);
 struct Known {
     maps: Vec<ModuleMap>,
     functions: Vec<(u64, String)>,
+    /// The functions that each file has, at addresses of the file.
+    files: BTreeMap<String, Vec<(String, u64)>>,
 }
 
 impl Modules {
@@ -30,26 +34,27 @@ impl Modules {
     /// ones for `memmove`, so only the stub that a caller goes through tells which it means.
     pub fn resolver(&self, called: Vec<String>) -> Resolve {
         let this = self.clone();
-        let files: Mutex<BTreeMap<String, Vec<(String, u64)>>> = Mutex::default();
-        Resolve(Arc::new(move |map: &ModuleMap, names: &[String]| {
-            let mut files = files.lock().unwrap_or_else(PoisonError::into_inner);
-            let found =
-                files.entry(map.path.clone()).or_insert_with(|| named(&map.path, names, &called));
-            let mut known = this.lock();
-            known.maps.push(map.clone());
-            let Some(loaded) = loaded(map) else { return Vec::new() };
-            let mut addresses = Vec::new();
-            for (name, address) in found.iter() {
-                let address = address.wrapping_add(loaded.bias);
-                if (map.start..map.end).contains(&address) {
-                    known.functions.push((address, name.clone()));
-                    addresses.push(address);
-                }
+        Resolve(Arc::new(move |map: &ModuleMap, names: &[String]| this.note(map, names, &called)))
+    }
+
+    /// A piece of a file has been mapped: the functions in it.
+    pub fn note(&self, map: &ModuleMap, names: &[String], called: &[String]) -> Vec<u64> {
+        let mut known = self.lock();
+        let Some((loaded, code)) = loaded(map) else { return Vec::new() };
+        known.maps.push(ModuleMap { end: code.end, ..map.clone() });
+        let file = known.files.entry(map.path.clone());
+        let found = file.or_insert_with(|| named(&map.path, names, called)).clone();
+        let mut addresses = Vec::new();
+        for (name, address) in found {
+            let address = address.wrapping_add(loaded.bias);
+            if code.contains(&address) {
+                known.functions.push((address, name));
+                addresses.push(address);
             }
-            addresses.sort_unstable();
-            addresses.dedup();
-            addresses
-        }))
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        addresses
     }
 
     /// Functions found so far, from the given one on.
@@ -66,7 +71,7 @@ impl Modules {
     pub fn program(&self) -> Program {
         let mut modules: Vec<LoadedModule> = Vec::new();
         for map in &self.lock().maps {
-            let loaded = loaded(map);
+            let loaded = loaded(map).map(|(loaded, _)| loaded);
             modules.extend(loaded.filter(|new| modules.iter().all(|old| old.range != new.range)));
         }
         Program::open(modules, &DebugFiles::default())
@@ -97,21 +102,35 @@ fn has(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == name)
 }
 
-/// Where a file is loaded, from where one of its pieces with code is.
-fn loaded(map: &ModuleMap) -> Option<LoadedModule> {
+/// Where a file is loaded, and where its code is, from one of its pieces; nothing if that piece is
+/// not the one with the code.
+fn loaded(map: &ModuleMap) -> Option<(LoadedModule, std::ops::Range<u64>)> {
     let path = PathBuf::from(&map.path);
+    let offset = code_offset(&path)?;
+    (offset == map.offset).then_some(())?;
     let image = Image::open(&path).ok()?;
     let segments = image.segments();
-    let executable = segments.iter().find(|segment| segment.executable)?;
+    let code = segments.iter().find(|segment| segment.executable)?;
     let lowest = segments.iter().map(|segment| segment.address.0).min()? & !0xfff;
     let highest = segments.iter().map(|s| s.address.0.saturating_add(s.size)).max()?;
     // The loader maps whole pages.
-    let bias = map.start.wrapping_sub(executable.address.0 & !0xfff);
-    let range = Range {
-        start: Address(bias.wrapping_add(lowest)),
-        end: Address(bias.wrapping_add(highest)),
-    };
-    Some(LoadedModule { path, bias, range })
+    let bias = map.start.wrapping_sub(code.address.0 & !0xfff);
+    let at = |address: u64| Address(bias.wrapping_add(address));
+    let range = Range { start: at(lowest), end: at(highest) };
+    let end = bias.wrapping_add(code.address.0).wrapping_add(code.size).min(map.end);
+    Some((LoadedModule { path, bias, range }, map.start..end))
+}
+
+/// Where in a file the pages with code begin.
+fn code_offset(path: &Path) -> Option<u64> {
+    let bytes = std::fs::read(path).ok()?;
+    let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
+    let endian = file.endian();
+    let code = file.elf_program_headers().iter().find(|header| {
+        let executable = header.p_flags(endian).0 & object::elf::PF_X.0 != 0;
+        header.p_type(endian) == object::elf::PT_LOAD && executable
+    })?;
+    Some(code.p_offset(endian) & !0xfff)
 }
 
 /// Whether a file is the C library or its loader, whose vector code reads past the ends of strings

@@ -10,7 +10,7 @@ use analyze::rules::stream::Stream;
 use analyze::rules::suppress::{self, NamedFrame};
 use base::{Address, Finding};
 use engine::host::Resolve;
-use engine::report::CrashReport;
+use engine::report::{CrashReport, ModuleMap};
 use events::plan::Syscalls;
 use events::{Consumer, Plan};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,6 +59,17 @@ impl Watch {
     /// Finds the functions that rules name.
     pub fn resolver(&self) -> Resolve {
         self.modules.resolver(self.called.clone())
+    }
+
+    /// A piece of a file is mapped somewhere in a recording.
+    pub fn mapped(&self, map: &ModuleMap) {
+        self.modules.note(map, &self.plan.names, &self.called);
+    }
+
+    /// What has to be observed, functions by the addresses that [`Watch::mapped`] found.
+    pub fn plan_by_address(&self) -> Plan {
+        let functions = self.modules.functions(0).into_iter().map(|(address, _)| address);
+        Plan { functions: functions.collect(), names: Vec::new(), ..self.plan.clone() }
     }
 
     /// The consumer of the first process; none of the others has one.

@@ -1,6 +1,6 @@
 //! An execution to ask about: run here and now, or saved before.
 
-use crate::commands::run::Guest;
+use crate::commands::run::{Guest, fault_or_input};
 use crate::render::crash::{self, Crash};
 use analyze::dependence::Trace;
 use analyze::slice::ending::Ended;
@@ -10,6 +10,8 @@ use engine::report::CrashReport;
 use events::file::{self, ReadError};
 use events::plan::Syscalls;
 use events::{Consumer, Plan};
+use recording::{End, Recording};
+use replay::{Session, Shown};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -54,8 +56,13 @@ impl Consumer for Leaving {
 }
 
 impl Execution {
-    /// Runs a program.
+    /// Runs a program, or replays a recording if that is what it is.
     pub fn run(guest: &Guest) -> anyhow::Result<Self> {
+        if let [only] = guest.command()
+            && Recording::open(Path::new(only)).is_ok()
+        {
+            return Self::replay(Path::new(only));
+        }
         let traces = Traces::default();
         let syscalls = Syscalls::Ranges;
         let plan = Plan { blocks: true, memory: true, syscalls, ..Plan::default() };
@@ -74,6 +81,42 @@ impl Execution {
             Some(report) => crash::program(report),
             None => executable(&guest.command()[0])?,
         };
+        Ok(Self { trace, program, outcome: Some(outcome) })
+    }
+
+    /// Replays the process of a recording that failed, or the first one.
+    fn replay(file: &Path) -> anyhow::Result<Self> {
+        let unusable = || format!("{} cannot be replayed", file.display());
+        let session = Session::open(file).with_context(unusable)?;
+        let process = failed(session.recording());
+        let traces = Traces::default();
+        let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+        let make = &mut |process| -> Box<dyn Consumer> {
+            Box::new(Leaving { process, trace: Trace::default(), traces: traces.clone() })
+        };
+        let (replayed, crashes) = session
+            .replay_and_report(process, plan, Shown::Nothing, make)
+            .map_err(fault_or_input)?;
+        if let Some(divergence) = replayed.divergence {
+            bail!("the replay went another way than the recording: {}", divergence.what);
+        }
+        let mut traces = std::mem::take(&mut *traces.lock().unwrap_or_else(|e| e.into_inner()));
+        let Some((_, trace)) = traces.pop_first() else {
+            bail!("nothing of the program was observed");
+        };
+        let program = match crashes.first() {
+            Some(report) => crash::program(report),
+            None => {
+                let mut line = session.timeline(process).map_err(fault_or_input)?;
+                crash::program_of(&line.end().map_err(fault_or_input)?.modules)
+            }
+        };
+        let ending = match replayed.ending {
+            Some(recording::log::Ending::Exit(code)) => Ending::Exit(code),
+            Some(recording::log::Ending::Signal(signal)) => Ending::Signal(signal),
+            None => Ending::Exit(0),
+        };
+        let outcome = Outcome { ending, crashes, notes: Vec::new(), refused: None };
         Ok(Self { trace, program, outcome: Some(outcome) })
     }
 
@@ -127,6 +170,13 @@ impl Execution {
             (None, None) => "the events end here".into(),
         }
     }
+}
+
+/// The first process of a recording that a signal ended, or else the first.
+fn failed(recording: &Recording) -> u32 {
+    let processes = recording.summary().map_or(&[][..], |summary| &summary.processes);
+    let killed = processes.iter().find(|process| matches!(process.end, End::Killed(_)));
+    killed.map_or(0, |process| process.process)
 }
 
 /// The program's file alone, where the engine loads it.
