@@ -77,6 +77,7 @@ pub fn trace<T: Table>(
         is_late.then(|| signal::kill(root, Signal::SIGKILL))
     });
     tracer.run(root, &watch)?;
+    tracer.tally.cut_short |= watch.is_finished();
     drop(ended);
     Ok(tracer.tally)
 }
