@@ -14,6 +14,7 @@ import importlib.util
 import json
 import pathlib
 import re
+import shutil
 
 import bed
 
@@ -159,14 +160,15 @@ def counted(outcome):
 
 @contextlib.contextmanager
 def moved_away(paths):
-    there = [path for path in paths if path.exists()]
-    for path in there:
-        path.rename(path.with_name(path.name + ".away"))
+    there = [(path, path.with_name(path.name + ".away")) for path in paths if path.exists()]
+    for path, away in there:
+        shutil.rmtree(away, ignore_errors=True)  # of a run that was killed
+        path.rename(away)
     try:
         yield
     finally:
-        for path in there:
-            path.with_name(path.name + ".away").rename(path)
+        for path, away in there:
+            away.rename(path)
 
 
 class Tally:

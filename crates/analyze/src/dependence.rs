@@ -8,12 +8,13 @@
 //! at the parts that their exit defines and at the addresses that it stores to.
 //!
 //! Parts: [`block`] (static facts of superblocks), [`trace`] (the consumer, and reading backwards),
-//! [`control`] (control dependence), `calls` (what the stack of calls does that plain calls and
+//! [`control`] (control dependence), [`query`] (finding moments), `calls` (what the stack of calls does that plain calls and
 //! returns do not tell), [`system_calls`] (what the kernel defines), [`wanted`] (sets of bytes).
 
 pub mod block;
 pub mod calls;
 pub mod control;
+pub mod query;
 pub mod system_calls;
 pub mod trace;
 pub mod wanted;

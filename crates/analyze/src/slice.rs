@@ -9,10 +9,13 @@
 //! for the executions nearest to the question, up to a limit; beyond it executions are only
 //! counted, so that a slice of a hundred million executions costs no memory.
 //!
-//! Parts: [`question`] (what can be asked), [`graph`] (the answer), `walk` (going back), `frames`
+//! Parts: [`question`] (what can be asked), [`ending`] (what to ask about an end),
+//! [`explain`] (why a program ended), [`graph`] (the answer), `walk` (going back), `frames`
 //! (calls, control, saved registers), `wanters` (who wants what), `strings` (repeated moves), [`view`] (the slice
 //! as source).
 
+pub mod ending;
+pub mod explain;
 mod frames;
 pub mod graph;
 pub mod question;

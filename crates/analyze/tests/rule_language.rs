@@ -174,7 +174,7 @@ fn tree(text: &str) -> ast::File {
 proptest! {
     #[test]
     fn what_is_printed_reads_as_the_same_tree(condition in condition(), title in "[ -~]{0,8}") {
-        let title = title.replace('\\', "").replace('"', "");
+        let title = title.replace(['\\', '"'], "");
         let text = format!("[x] \"{title}\" detect <Heap; Trace; free r>: {condition} : VPC(r)");
         let printed = printer::print(&tree(&text));
         prop_assert_eq!(printer::print(&tree(&printed)), printed);

@@ -1,32 +1,24 @@
 //! The second pass: which variables each function accesses, with all declarations known.
 //!
-//! `collect.rs` finds functions and keeps their local names; `expression.rs` follows expressions.
+//! `collect` finds functions and walks through their statements; `locals` keeps the names they
+//! declare; `expression`, `assignment` and `call` follow what the statements are made of.
 
 use crate::access::{Access, Call, Function, Kind, Owner, Resolution};
 use crate::expression::Mode;
 use crate::library::Library;
+use crate::locals::Local;
 use crate::macros::MacroBody;
 use crate::names::{Name, Names};
 use crate::parse::{line, text};
-use crate::syntax::{TypeName, Typed, declarators, declared, has_word, type_name};
-use crate::types::{FileId, Type, View};
+use crate::syntax::{TypeName, declared, has_word, type_name};
+use crate::types::{FileId, Type};
+use crate::view::View;
 use rustc_hash::FxHashMap;
 use std::hash::Hasher;
 use tree_sitter::Node;
 
 /// Statements and expressions nested deeper than this are generated, or not code.
 pub const MOST_NESTING: usize = 400;
-
-/// A name declared inside a function.
-#[derive(Clone, Copy, Debug)]
-pub struct Local {
-    /// The struct at the bottom of its type.
-    pub of: Type,
-    /// Whether it is such a struct itself.
-    pub by_value: bool,
-    /// Whether anything but its fields was ever used, or a field read.
-    pub is_used: bool,
-}
 
 /// The state of the pass over one file.
 pub struct Walker<'a> {
@@ -44,7 +36,7 @@ pub struct Walker<'a> {
     pub(crate) locals: Vec<Local>,
     pub(crate) visible: FxHashMap<Name, usize>,
     /// Names to restore when a block ends.
-    shadowed: Vec<(Name, Option<usize>)>,
+    pub(crate) shadowed: Vec<(Name, Option<usize>)>,
     pub(crate) statement: u32,
     pub(crate) depth: usize,
     pub(crate) accesses: Vec<Access>,
@@ -182,27 +174,6 @@ impl<'a> Walker<'a> {
         self.names.intern(text(node, self.source))
     }
 
-    fn parameters(&mut self, list: Node) {
-        let mut cursor = list.walk();
-        for parameter in list.named_children(&mut cursor) {
-            let Some(specifier) = parameter.child_by_field_name("type") else { continue };
-            let of = type_name(specifier, self.source, self.names, None);
-            match parameter.child_by_field_name("declarator").and_then(declared) {
-                Some(found) => {
-                    let name = self.names.intern(text(found.name, self.source));
-                    self.declare_typed(name, Typed { base: of, by_value: found.by_value });
-                }
-                None => {
-                    if let TypeName::Named(name) = of
-                        && let Some((base, name)) = self.view.hidden_parameter(name)
-                    {
-                        self.declare_typed(name, Typed { base, by_value: false });
-                    }
-                }
-            }
-        }
-    }
-
     fn finish(&mut self, header: Header, line: u32, hash: u64) {
         for (access, root) in self.accesses.iter_mut().zip(&self.roots) {
             access.is_dead = root.is_some_and(|local| {
@@ -234,28 +205,6 @@ impl<'a> Walker<'a> {
         self.visible.clear();
         self.shadowed.clear();
         self.statement = 0;
-    }
-
-    pub(crate) fn declare_typed(&mut self, name: Name, typed: Typed) {
-        let of = self.view.resolve(typed.base);
-        let by_value = typed.by_value && self.view.holds_value(typed);
-        self.declare(name, of, by_value);
-    }
-
-    pub(crate) fn declare(&mut self, name: Name, of: Type, by_value: bool) {
-        self.locals.push(Local { of, by_value, is_used: false });
-        let before = self.visible.insert(name, self.locals.len() - 1);
-        self.shadowed.push((name, before));
-    }
-
-    fn leave_block(&mut self, mark: usize) {
-        while self.shadowed.len() > mark {
-            match self.shadowed.pop() {
-                Some((name, Some(before))) => self.visible.insert(name, before),
-                Some((name, None)) => self.visible.remove(&name),
-                None => None,
-            };
-        }
     }
 
     /// Follows a statement, or whatever else stands where a statement may.
@@ -309,74 +258,11 @@ impl<'a> Walker<'a> {
         self.depth -= 1;
     }
 
-    fn visit_children(&mut self, node: Node) {
+    pub(crate) fn visit_children(&mut self, node: Node) {
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
             self.visit(child);
         }
-    }
-
-    fn range_loop(&mut self, node: Node) {
-        let right = node.child_by_field_name("right");
-        let of = right.map_or(Type::Unknown, |right| self.expression(right, Mode::Read));
-        let base = node
-            .child_by_field_name("type")
-            .map_or(TypeName::Unknown, |it| type_name(it, self.source, self.names, None));
-        if let Some(found) = node.child_by_field_name("declarator").and_then(declared) {
-            let name = self.names.intern(text(found.name, self.source));
-            match self.view.resolve(base) {
-                Type::Unknown => self.declare(name, of, false),
-                known => self.declare(name, known, false),
-            }
-        }
-        if let Some(body) = node.child_by_field_name("body") {
-            self.visit(body);
-        }
-    }
-
-    fn local_declaration(&mut self, node: Node) {
-        let base = node
-            .child_by_field_name("type")
-            .map_or(TypeName::Unknown, |it| type_name(it, self.source, self.names, None));
-        let is_static = has_word(node, self.source, "static");
-        for declarator in declarators(node) {
-            let Some(found) = declared(declarator) else { continue };
-            if found.function.is_some() && found.value.is_none() {
-                continue;
-            }
-            let typed = Typed { base, by_value: found.by_value };
-            let mut of = self.view.resolve(base);
-            let by_value = typed.by_value && self.view.holds_value(typed);
-            if let Some(value) = found.value {
-                let given = self.initial_value(value, of, by_value);
-                if of == Type::Unknown {
-                    of = given;
-                }
-            }
-            let name = self.names.intern(text(found.name, self.source));
-            self.declare(name, of, by_value);
-            if is_static && let Some(local) = self.locals.last_mut() {
-                local.is_used = true;
-            }
-        }
-    }
-
-    fn initial_value(&mut self, value: Node, of: Type, by_value: bool) -> Type {
-        if value.kind() == "initializer_list" {
-            if by_value {
-                self.whole(of);
-            }
-            self.visit_children(value);
-            return of;
-        }
-        if self.is_zeroed_allocation(value) {
-            self.whole(of);
-        }
-        let given = self.expression(value, Mode::Read);
-        if by_value {
-            self.whole(of);
-        }
-        given
     }
 
     /// Notes that a struct is set, zeroed or freed as a whole.

@@ -3,7 +3,7 @@
 use crate::access::{Kind, Owner};
 use crate::collect::{MOST_NESTING, NewAccess, Walker, hash_of};
 use crate::names::Name;
-use crate::parse::{line, text};
+use crate::parse::text;
 use crate::syntax::{TypeName, Typed, type_name};
 use crate::types::Type;
 use tree_sitter::Node;
@@ -260,7 +260,11 @@ impl Walker<'_> {
     }
 
     /// Follows the base of a field expression: its type, its node and the node of the field.
-    fn base_of<'t>(&mut self, node: Node<'t>, mode: Mode) -> Option<(Type, Node<'t>, Node<'t>)> {
+    pub(crate) fn base_of<'t>(
+        &mut self,
+        node: Node<'t>,
+        mode: Mode,
+    ) -> Option<(Type, Node<'t>, Node<'t>)> {
         let argument = node.child_by_field_name("argument")?;
         let field = node.child_by_field_name("field")?;
         let arrow =
@@ -274,7 +278,7 @@ impl Walker<'_> {
     }
 
     /// The local struct that a chain of `.` starts at.
-    fn local_root(&self, node: Node) -> Option<usize> {
+    pub(crate) fn local_root(&self, node: Node) -> Option<usize> {
         let mut at = node;
         loop {
             at = match at.kind() {
@@ -289,7 +293,7 @@ impl Walker<'_> {
     }
 
     /// Attributes an access to the field `name` of a base of type `of`.
-    fn field(
+    pub(crate) fn field(
         &mut self,
         of: Type,
         name: Name,
@@ -363,208 +367,5 @@ impl Walker<'_> {
             let access = NewAccess { owner, field, kind: mode.kind(), base, is_guess: true };
             self.record(access, node, None);
         }
-    }
-
-    fn add_call(&mut self, name: Name, class: Option<Name>, node: Node, mode: Mode) {
-        if mode != Mode::Silent {
-            let statement = self.statement;
-            self.calls.push(crate::access::Call { name, class, line: line(node), statement });
-        }
-    }
-
-    fn assignment(&mut self, node: Node, mode: Mode) -> Type {
-        let (Some(left), Some(right)) =
-            (node.child_by_field_name("left"), node.child_by_field_name("right"))
-        else {
-            return Type::Unknown;
-        };
-        if mode == Mode::Silent {
-            return self.expression(left, mode);
-        }
-        self.expression(right, Mode::Read);
-        let plain =
-            node.child_by_field_name("operator").is_some_and(|it| text(it, self.source) == "=");
-        let before = self.accesses.len();
-        let of = self.expression(left, if plain { Mode::Write } else { Mode::Update });
-        if plain {
-            self.note_whole_assignment(left, right, of);
-            if let Some(value) = self.constant(right)
-                && let Some(written) = self.accesses[before..].iter_mut().next_back()
-            {
-                written.value = Some(value);
-            }
-        }
-        of
-    }
-
-    fn note_whole_assignment(&mut self, left: Node, right: Node, of: Type) {
-        let whole = match left.kind() {
-            "pointer_expression" => true,
-            "identifier" => self.local_root(left).is_some(),
-            _ => false,
-        };
-        if whole || self.is_zeroed_allocation(right) {
-            self.whole(of);
-        }
-    }
-
-    /// Whether the value is a fresh object with every byte zero.
-    pub(crate) fn is_zeroed_allocation(&self, value: Node) -> bool {
-        let mut at = value;
-        loop {
-            at = match at.kind() {
-                "cast_expression" => match at.child_by_field_name("value") {
-                    Some(value) => value,
-                    None => return false,
-                },
-                "parenthesized_expression" => match at.named_child(0) {
-                    Some(inner) => inner,
-                    None => return false,
-                },
-                "call_expression" => {
-                    let name = at.child_by_field_name("function");
-                    let summary = name.and_then(|name| self.library.get(text(name, self.source)));
-                    return summary.is_some_and(|summary| summary.zeroed);
-                }
-                _ => return false,
-            }
-        }
-    }
-
-    /// The constant that an expression is: a number, `NULL`, or a name in capitals.
-    fn constant(&self, node: Node) -> Option<Name> {
-        let written = text(node, self.source);
-        let is_constant = match node.kind() {
-            "number_literal" | "null" | "true" | "false" | "char_literal" => true,
-            "identifier" => {
-                written.len() > 1
-                    && written.bytes().all(|it| !it.is_ascii_lowercase())
-                    && !written.starts_with('_')
-            }
-            "unary_expression" => written.len() < 12,
-            _ => false,
-        };
-        is_constant.then(|| self.names.intern(written))
-    }
-
-    fn call(&mut self, node: Node, mode: Mode) -> Type {
-        let Some(function) = node.child_by_field_name("function") else { return Type::Unknown };
-        let mut cursor = node.walk();
-        let list = node.child_by_field_name("arguments");
-        let arguments: Vec<_> =
-            list.map(|list| list.named_children(&mut cursor).collect()).unwrap_or_default();
-        let called = text(function, self.source);
-        let summary = self.library.get(called);
-        if mode == Mode::Silent || summary.is_some_and(|summary| summary.is_constant) {
-            return Type::Scalar;
-        }
-        if function.kind() != "identifier" {
-            return self.indirect_call(function, &arguments);
-        }
-        let types = self.arguments(called, &arguments);
-        let name = self.names.intern(called);
-        self.add_call(name, None, node, mode);
-        if let Some(index) = summary.and_then(|summary| summary.returns_type_of) {
-            return arguments.get(index).map_or(Type::Unknown, |it| self.type_argument(*it));
-        }
-        let this = &*self;
-        this.view.returned(
-            name,
-            &mut |index, named| match (arguments.get(index), named) {
-                (Some(argument), true) => this.type_argument(*argument),
-                (Some(_), false) => types[index],
-                (None, _) => Type::Unknown,
-            },
-            0,
-        )
-    }
-
-    /// An argument that names a type.
-    fn type_argument(&self, node: Node) -> Type {
-        let written = text(node, self.source).trim().trim_end_matches(['*', ' ']);
-        let written = written.trim_start_matches("struct ").trim();
-        self.names
-            .find(written)
-            .map_or(Type::Unknown, |name| self.view.resolve(TypeName::Named(name)))
-    }
-
-    fn arguments(&mut self, called: &str, arguments: &[Node]) -> Vec<Type> {
-        let summary = self.library.get(called);
-        let mut types = Vec::with_capacity(arguments.len());
-        for (index, argument) in arguments.iter().enumerate() {
-            let writes = summary.is_some_and(|summary| summary.writes.contains(&index));
-            let reads = summary.is_some_and(|summary| summary.reads.contains(&index));
-            let mode = match (reads, writes) {
-                (true, true) => Mode::Update,
-                (false, true) => Mode::Write,
-                _ => Mode::Read,
-            };
-            // A library call that goes through `&x` accesses `x`, it does not keep the address.
-            let through = if reads || writes { address_of(*argument, self.source) } else { None };
-            let of = self.expression(through.unwrap_or(*argument), mode);
-            if (writes && (through.is_some() || is_object(*argument)))
-                || self.library.frees(called, index)
-            {
-                self.whole(of);
-            }
-            types.push(of);
-        }
-        types
-    }
-
-    /// A call through a pointer or of a method.
-    fn indirect_call(&mut self, function: Node, arguments: &[Node]) -> Type {
-        if function.kind() == "field_expression"
-            && let Some((of, object, member)) = self.base_of(function, Mode::Read)
-        {
-            let name = self.names.intern(text(member, self.source));
-            let result = match of {
-                // No field of that name: a method.
-                Type::Struct(id) if self.view.field(of, name).is_none() => {
-                    self.add_call(name, Some(self.view.struct_name(id)), function, Mode::Read);
-                    self.view.returned(name, &mut |_, _| Type::Unknown, 0)
-                }
-                _ => {
-                    let base = hash_of(&self.source[object.byte_range()]) as u32 | 1;
-                    self.field(of, name, Mode::Read, member, (base, None))
-                }
-            };
-            self.arguments("", arguments);
-            return result;
-        }
-        if function.kind() == "qualified_identifier"
-            && let Some(name) = function.child_by_field_name("name")
-        {
-            let name = self.names.intern(text(name, self.source));
-            self.add_call(name, None, function, Mode::Read);
-            self.arguments("", arguments);
-            return self.view.returned(name, &mut |_, _| Type::Unknown, 0);
-        }
-        let of = self.expression(function, Mode::Read);
-        self.arguments("", arguments);
-        of
-    }
-}
-
-/// The object whose address an argument is.
-fn address_of<'t>(node: Node<'t>, source: &[u8]) -> Option<Node<'t>> {
-    match node.kind() {
-        "pointer_expression" => {
-            let operator = node.child_by_field_name("operator")?;
-            if text(operator, source) == "&" { node.child_by_field_name("argument") } else { None }
-        }
-        "cast_expression" => address_of(node.child_by_field_name("value")?, source),
-        "parenthesized_expression" => address_of(node.named_child(0)?, source),
-        _ => None,
-    }
-}
-
-/// Whether an argument is an object of its own, not a field of one.
-fn is_object(node: Node) -> bool {
-    match node.kind() {
-        "identifier" | "call_expression" => true,
-        "cast_expression" => node.child_by_field_name("value").is_some_and(is_object),
-        "parenthesized_expression" => node.named_child(0).is_some_and(is_object),
-        _ => false,
     }
 }

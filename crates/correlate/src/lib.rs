@@ -2,7 +2,7 @@
 //!
 //! The tree need not build. [`analyse`] runs the whole chain:
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
-//! the types, `collect` and `expression` note every access (`tree` drives these passes), `graph`
+//! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
 //! links callers to callees, `mine`, `occurrences`, `rules` and `judge` find the correlations,
 //! `violations` the functions that break one. `report` turns those into findings, `database` keeps correlations on disk for
 //! later analyses, `suppress` holds what the user has accepted.
@@ -11,6 +11,8 @@
 #![forbid(unsafe_code)]
 
 pub mod access;
+mod assignment;
+mod call;
 mod collect;
 pub mod database;
 mod declare;
@@ -19,6 +21,7 @@ mod expression;
 pub mod graph;
 mod judge;
 pub mod library;
+mod locals;
 mod macros;
 pub mod mine;
 pub mod names;
@@ -32,6 +35,7 @@ pub mod suppress;
 mod syntax;
 pub mod tree;
 pub mod types;
+mod view;
 pub mod violations;
 
 use graph::Graph;

@@ -18,7 +18,8 @@ use crate::prepare::{
     Define, Notes, Rewrites, Suppression, Wanted, prepare, prepare_with_notes, shrink,
 };
 use crate::sources::{self, Language, Skipped, SourceFile, Sources};
-use crate::types::{FileFacts, FileId, Types, View};
+use crate::types::{FileFacts, FileId, Types};
+use crate::view::View;
 use rayon::prelude::*;
 use std::path::PathBuf;
 

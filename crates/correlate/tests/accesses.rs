@@ -163,3 +163,25 @@ fn a_field_name_that_only_one_struct_has_is_a_guess() {
     let counts = (tree.resolution.resolved, tree.resolution.guessed, tree.resolution.dropped);
     assert_eq!(counts, (0, 1, 1));
 }
+
+#[test]
+fn a_file_read_again_gives_what_a_changed_tree_gives() {
+    let before = "#include \"s.h\"\nvoid g(struct S *s) { BOTH(s); }\n\
+                  void f(struct S *s) { s->a = 1; s->b = 2; }";
+    let after = before.replace("s->b = 2;", ";");
+    let files = |text| {
+        let header = "struct S { int a, b; };\n#define BOTH(s) ((s)->a = (s)->b)";
+        [("m.c", text), ("s.h", header), ("z.c", "void last(struct S *s) { s->b = 3; }")]
+    };
+    let names = |tree: &Tree| -> Vec<String> {
+        tree.functions.iter().map(|it| tree.names.text(it.name).to_string()).collect()
+    };
+    let mut tree = read(&files(before));
+    let changed = read(&files(&after));
+    let again = tree.reread(0, after.as_bytes(), &Library::builtin());
+    let former = tree.replace(0, again);
+    assert_eq!(accesses_of_f(&tree), "w S::a");
+    assert_eq!((accesses_of_f(&tree), names(&tree)), (accesses_of_f(&changed), names(&changed)));
+    tree.replace(0, former);
+    assert_eq!(accesses_of_f(&tree), "w S::a, w S::b");
+}

@@ -23,9 +23,16 @@ fn what_cannot_be_used_is_named_with_its_reason() {
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("good.c"), "struct S { int a; }; void f(struct S *s) { s->a = 1; }").unwrap();
     std::fs::write(at("binary.c"), b"\x7fELF\0\0\0\0").unwrap();
-    std::fs::File::create(at("huge.c")).unwrap().set_len(50 << 20).unwrap();
+    std::fs::write(
+        at("generated.c"),
+        "static int a_table_entry = 12;\n".repeat(50 * 1024 * 1024 / 31 + 1),
+    )
+    .unwrap();
     std::fs::write(at("unbalanced.c"), "void g(void) { { { if (x) } } } } ) ( \" ' /* ").unwrap();
     symlink(folder.path(), at("loop")).unwrap();
+    symlink(at("itself.c"), at("itself.c")).unwrap();
+    std::fs::create_dir_all(at("one/two")).unwrap();
+    symlink(at("one"), at("one/two/one")).unwrap();
     symlink(at("nowhere"), at("dangling.c")).unwrap();
     let analysis = analysed(folder.path()).expect("there is one good file");
     let reason = |name: &str| {
@@ -33,8 +40,11 @@ fn what_cannot_be_used_is_named_with_its_reason() {
         found.map_or(String::new(), |it| it.reason.clone())
     };
     assert_eq!(reason("binary.c"), "a binary file");
-    assert!(reason("huge.c").contains("50 MiB"), "{}", reason("huge.c"));
-    assert!(reason("loop").contains("leads back"), "{}", reason("loop"));
+    assert!(reason("generated.c").contains("50 MiB"), "{}", reason("generated.c"));
+    for name in ["loop", "one/two/one"] {
+        assert!(reason(name).contains("leads back"), "{name}: {}", reason(name));
+    }
+    assert!(reason("itself.c").contains("symbolic links"), "{}", reason("itself.c"));
     assert!(reason("dangling.c").contains("No such file"), "{}", reason("dangling.c"));
     assert_eq!(analysis.tree.resolution.resolved, 1);
 }

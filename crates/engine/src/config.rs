@@ -38,6 +38,20 @@ pub enum Schedule {
     },
 }
 
+/// Where a region begins or ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Point {
+    /// Before an instruction is executed for the N-th time.
+    Place {
+        /// Its address.
+        pc: u64,
+        /// Which time.
+        count: u64,
+    },
+    /// After so many ticks.
+    Ticks(u64),
+}
+
 /// How a runner records.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Recording {
@@ -51,6 +65,10 @@ pub struct Recording {
     pub outputs: [Option<(u64, u64)>; 2],
     /// Whether the process was another program before.
     pub executed: bool,
+    /// Where the region begins; with the program if nowhere.
+    pub from: Option<Point>,
+    /// Where it ends, counted from its beginning; with the program if nowhere.
+    pub to: Option<Point>,
 }
 
 /// How a runner replays.
@@ -61,7 +79,9 @@ pub struct Replaying {
     /// Which processes to become, one after the other: the one whose log begins with an image
     /// first, then its child, that one's child, and so on.
     pub processes: Vec<u32>,
-    /// Where the guest's output goes: descriptors for its streams 1 and 2.
+    /// Where the guest's output goes: descriptors for its streams 1 and 2. If both are the same,
+    /// every output has a head there: its number in the recording, then its stream in the highest
+    /// byte of its length.
     pub outputs: Option<[i32; 2]>,
     /// Socket through which the host asks for moments; without one, all of the log is replayed.
     pub control: Option<i32>,

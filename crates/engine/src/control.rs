@@ -42,6 +42,11 @@ pub enum Command {
         /// What to observe; nothing if there is none.
         plan: Option<Box<Plan>>,
     },
+    /// Goes on until the goal; the process as it is now and all that happens go to a new log.
+    Extract {
+        /// Where to stop.
+        to: Goal,
+    },
     /// Leaves a copy of the process as it is now; the answer carries a socket to speak to it.
     Checkpoint,
     /// Tells where the process is.
@@ -71,8 +76,10 @@ pub struct Stopped {
     pub thread: ThreadData,
     /// How often the instruction of a [`Goal::Hit`] was met on the way.
     pub hits: u64,
-    /// Whether the log ended here, and how the process did.
-    pub end: Option<Option<Ending>>,
+    /// Whether the log ended here.
+    pub ended: bool,
+    /// How the process ended, if it did here.
+    pub ending: Option<Ending>,
     /// Where the replay went another way than the recording, if it did.
     pub divergence: Option<crate::report::Divergence>,
     /// Files in memory.

@@ -5,7 +5,7 @@ mod listen;
 pub mod replayer;
 mod supervise;
 
-use crate::config::{Children, Config, Recording, Replaying, Schedule, VARIABLE};
+use crate::config::{Children, Config, Point, Recording, Replaying, Schedule, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
@@ -53,11 +53,18 @@ pub struct Record {
     pub schedule: Schedule,
     /// Whether threads are stopped inside blocks too.
     pub cut: bool,
+    /// Where the region begins, if not all of the run is wanted.
+    pub from: Option<Point>,
+    /// Where it ends.
+    pub to: Option<Point>,
 }
+
+/// Where in a module functions of these names begin.
+pub type FindFunctions = dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync;
 
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
 #[derive(Clone)]
-pub struct Resolve(pub Arc<dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync>);
+pub struct Resolve(pub Arc<FindFunctions>);
 
 impl std::fmt::Debug for Resolve {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -188,6 +195,8 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         shared: table.as_raw_fd(),
         outputs: [1, 2].map(own_output),
         executed: false,
+        from: how.from,
+        to: how.to,
     });
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
@@ -265,7 +274,7 @@ fn own_output(descriptor: i32) -> Option<(u64, u64)> {
 }
 
 /// Looks a program up as a shell does.
-fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
+pub fn find_program(name: &OsStr) -> Result<PathBuf, RunError> {
     if name.is_empty() || name.as_bytes().contains(&b'/') {
         return Ok(PathBuf::from(name));
     }
@@ -442,8 +451,11 @@ pub struct ReplayJob<'a> {
     pub outputs: Option<[RawFd; 2]>,
 }
 
-/// Replays a process to the end of its log.
-pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError> {
+/// Replays a process to the end of its log: how that went, and the crash that it ended in.
+pub fn replay(
+    job: &ReplayJob<'_>,
+    ears: Ears<'_>,
+) -> Result<(Replayed, Vec<CrashReport>), RunError> {
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -499,7 +511,8 @@ pub fn replay(job: &ReplayJob<'_>, ears: Ears<'_>) -> Result<Replayed, RunError>
     if let Some(why) = heard.refused {
         return Err(RunError::Unreadable(why));
     }
-    heard.replayed.ok_or_else(|| {
+    let crashes = heard.crashes;
+    heard.replayed.map(|replayed| (replayed, crashes)).ok_or_else(|| {
         let status = ExitStatus::from_raw(status);
         RunError::Fault { what: format!("the replay ended without a word ({status})"), pc: 0 }
     })

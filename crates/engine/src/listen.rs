@@ -7,6 +7,7 @@ use crate::ring::{
     MAIL_OFFSET, Order, RING_BYTES,
 };
 use crate::runner::layout::{SHADOW, SHADOW_BASE, USER_END};
+use crate::runner::screen;
 use crate::runner::syscall::files;
 use events::plan::{GRANULE, Paint};
 use events::{Consumer, Control, Plan, Process};
@@ -247,7 +248,7 @@ impl Remote {
     /// Answers what the runner waits for, before anything else.
     pub fn answer(&self, order: Order) {
         lock(&self.0.waiting).push_front(order);
-        while !self.post() && self.0.ring.is_owned() {
+        while !self.post(false) && self.0.ring.is_owned() {
             let taken = &self.0.ring.header().mailbox.taken;
             ring::wait_briefly(taken, taken.load(Ordering::Acquire));
         }
@@ -255,17 +256,21 @@ impl Remote {
 
     /// Posts what waits, as far as there is room; whether nothing waits any more. The runner is
     /// made to look if it has not for a while.
-    fn post(&self) -> bool {
+    fn post(&self, signal: bool) -> bool {
         let mut waiting = lock(&self.0.waiting);
         if self.0.ring.header().mailbox.has_mail() {
-            self.signal();
+            if signal {
+                self.signal();
+            }
             return waiting.is_empty();
         }
         if let Some(order) = waiting.pop_front() {
             let text = serde_json::to_vec(&order).unwrap_or_default();
             if text.len() as u64 <= MAIL_BYTES {
                 self.0.ring.post(&text);
-                self.signal();
+                if signal {
+                    self.signal();
+                }
             }
         }
         waiting.is_empty()
@@ -277,9 +282,9 @@ impl Remote {
         let mut left = BUFFERS;
         for index in (0..BUFFERS).cycle() {
             let (state, length) = &ring.header().buffers[index];
-            self.post();
+            self.post(true);
             while !ring::wait_briefly(state, FREE) {
-                self.post();
+                self.post(true);
                 let over = ring.is_leaving() || !ring.is_owned();
                 if over && state.load(Ordering::Acquire) == FREE {
                     return;
@@ -306,8 +311,17 @@ impl Remote {
         header.signalling.store(1, Ordering::SeqCst);
         let thread = header.running.load(Ordering::SeqCst);
         if thread != 0 {
-            // SAFETY: a signal that the runner takes for what it is.
-            unsafe { libc::syscall(libc::SYS_tgkill, self.0.process, thread, libc::SIGSTKFLT) };
+            let info = ring::summons();
+            // SAFETY: the kernel reads a `siginfo_t`; the runner takes the signal for what it is.
+            unsafe {
+                libc::syscall(
+                    libc::SYS_rt_tgsigqueueinfo,
+                    self.0.process,
+                    thread,
+                    libc::SIGSTKFLT,
+                    info.as_ptr(),
+                );
+            }
         }
         header.signalling.store(0, Ordering::SeqCst);
     }
@@ -326,7 +340,7 @@ impl Control for Remote {
             return;
         }
         let (first, last) = (paint.range.start / GRANULE, (end - 1) / GRANULE);
-        let bits = [paint.bits; 4096];
+        let bits = [screen::stored(paint.bits); 4096];
         let mut at = first;
         while at <= last {
             let count = (last + 1 - at).min(bits.len() as u64);
@@ -342,7 +356,7 @@ impl Control for Remote {
     fn set_plan(&self, plan: Plan) -> u32 {
         lock(&self.0.waiting).push_back(Order::Plan(Box::new(plan)));
         let number = self.0.plans.fetch_add(1, Ordering::Relaxed) + 1;
-        self.post();
+        self.post(true);
         number
     }
 }

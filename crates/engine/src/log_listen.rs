@@ -137,8 +137,11 @@ fn feed_log(mapped: &Mapped, process: i32, sink: &mut dyn LogSink) {
     }
 }
 
-/// Whether a process has ended, reaped or not.
-fn is_gone(process: i32) -> bool {
+/// Whether a process has ended, reaped or not. One whose first thread has ended looks dead but for
+/// its other threads.
+pub fn is_gone(process: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next()).is_none_or(|s| s == 'Z')
+    let state = stat.rsplit(')').next().and_then(|rest| rest.trim().chars().next());
+    let threads = || std::fs::read_dir(format!("/proc/{process}/task")).map_or(0, Iterator::count);
+    state.is_none_or(|state| state == 'Z' && threads() <= 1)
 }

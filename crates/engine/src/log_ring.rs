@@ -44,6 +44,8 @@ pub const FILE_HEAD: usize = 40;
 pub struct Shared {
     /// Outputs so far.
     pub outputs: AtomicU64,
+    /// Not zero while a process writes one.
+    pub writing: AtomicU32,
     /// Keys of files whose contents some process has sent, or is about to.
     pub files: [AtomicU64; FILES],
 }

@@ -101,6 +101,25 @@ impl Mailbox {
     }
 }
 
+/// The `siginfo_t` of the signal by which the host makes a runner look into its mailbox. Nobody
+/// else sends one like it.
+pub fn summons() -> [u32; 32] {
+    let mut info = [0; 32];
+    info[0] = libc::SIGSTKFLT as u32;
+    info[2] = libc::SI_QUEUE as u32;
+    info[6] = 0x7768_7964;
+    info
+}
+
+/// Whether a `siginfo_t` is such a one.
+pub fn is_summons(raw: &[u8; 128]) -> bool {
+    let word = |index: usize| {
+        u32::from_le_bytes([raw[index], raw[index + 1], raw[index + 2], raw[index + 3]])
+    };
+    let expected = summons();
+    [0, 2, 6].iter().all(|index| word(4 * index) == expected[*index])
+}
+
 /// What the host may tell a runner.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {

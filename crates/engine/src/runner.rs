@@ -12,6 +12,7 @@
 
 pub mod arena;
 pub mod baton;
+pub mod buffers;
 pub mod cache;
 pub mod clock;
 pub mod cpu;

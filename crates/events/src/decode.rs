@@ -30,6 +30,8 @@ pub enum Event {
         /// Whether it wrote.
         write: bool,
     },
+    /// What the last access read or wrote, little end first; as many bytes as it has.
+    Value([u64; 4]),
     /// From here on this thread runs.
     Thread(u32),
     /// A system call has returned.
@@ -324,7 +326,7 @@ impl Decoder {
             DEFINE => {
                 let length = cursor.u32()? as usize;
                 let shape = Shape::read(&mut Cursor::new(cursor.take(length)?))?;
-                (shape.first_exit as usize == FIRST_EXIT as usize + exits.len()).then_some(())?;
+                skip_exits(exits, shape.first_exit)?;
                 let number = shapes.len() as u32;
                 exits.extend((0..shape.exits.len() as u16).map(|exit| (number, exit)));
                 shapes.push(shape);
@@ -337,7 +339,7 @@ impl Decoder {
             record::PARTIAL => {
                 let (first_exit, executed) = (cursor.u32()?, cursor.u32()? as u16);
                 let (number, _) = *exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?;
-                let shape = &shapes[number as usize];
+                let shape = shapes.get(number as usize)?;
                 // A last instruction that traps, and has no fields, counts as executed.
                 let before = shape.fields_before.get(executed as usize);
                 let fields = usize::from(*before.or(shape.fields_before.last())?);
@@ -349,7 +351,7 @@ impl Decoder {
             }
             _ => {
                 let (number, exit) = *exits.get(kind.checked_sub(FIRST_EXIT)? as usize)?;
-                let shape = &shapes[number as usize];
+                let shape = shapes.get(number as usize)?;
                 let exit = shape.exits[exit as usize];
                 let payload = cursor.take(exit.fields as usize * FIELD)?;
                 let (executed, taken) = (exit.executed, exit.taken);
@@ -358,6 +360,18 @@ impl Decoder {
         }
     }
 }
+
+/// Exits of superblocks that are not observed have numbers too.
+fn skip_exits(exits: &mut Vec<(u32, u16)>, first: u32) -> Option<()> {
+    let before = first.checked_sub(FIRST_EXIT)? as usize;
+    let skipped = before.checked_sub(exits.len())?;
+    (skipped <= MOST_SKIPPED).then(|| exits.resize(before, (UNOBSERVED, 0)))
+}
+
+/// Stands for the number of a shape where there is none.
+const UNOBSERVED: u32 = u32::MAX;
+/// More exits than that are never between two superblocks: the stream is broken.
+const MOST_SKIPPED: usize = 1 << 24;
 
 /// Records that are one event.
 fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
@@ -419,10 +433,25 @@ pub fn expand(
         } else {
             for access in group {
                 expand_access(access, path.payload, bases, explicit, each)?;
+                if let Some(field) = access.value {
+                    each(Event::Value(value(path.payload, field, access.size)?));
+                }
             }
         }
     }
     Some(())
+}
+
+/// The bytes of a value.
+fn value(payload: &[u8], field: u16, size: u16) -> Option<[u64; 4]> {
+    let start = field as usize * FIELD;
+    let mut bytes = [0; 32];
+    bytes.get_mut(..size as usize)?.copy_from_slice(payload.get(start..start + size as usize)?);
+    let mut words = [0; 4];
+    for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(bytes.try_into().ok()?);
+    }
+    Some(words)
 }
 
 fn explicit_event((write, address, size): ExplicitAccess) -> Event {
@@ -513,6 +542,7 @@ mod tests {
             narrow,
             size: 4,
             source: Source::Repeat { field: 0 },
+            value: None,
         };
         vec![side(false), side(true)]
     }

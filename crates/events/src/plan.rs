@@ -16,6 +16,9 @@ pub struct Plan {
     pub blocks: bool,
     /// The address of every memory access; implies `blocks`.
     pub memory: bool,
+    /// What was read and written: values before reads and after writes, of up to 32 bytes; implies
+    /// `memory`. Repeated string instructions, gathers and masked moves have none.
+    pub values: bool,
     /// Ticks are counted, as recording needs it.
     pub ticks: bool,
     /// System calls, with what they read and wrote.
@@ -43,7 +46,8 @@ pub enum Syscalls {
     /// Number, arguments and answer, where anything is written at all.
     #[default]
     Answers,
-    /// Also the ranges of memory that the kernel read and wrote.
+    /// Also the ranges of memory that the kernel read and wrote; of what it read, buffers and texts,
+    /// not structures of parameters.
     Ranges,
     /// Also the bytes that were in them.
     Bytes,
@@ -54,7 +58,7 @@ pub enum Syscalls {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Filter {
     /// The **shadow** of an address: one byte for each eight of the guest's. All of it is zero at
-    /// first, and zero lets an access pass.
+    /// first, and zero lets an access pass. Seven bits are the plan's to use, not 0x80.
     Shadow {
         /// Bits that make a read an event.
         reads: u8,
@@ -148,12 +152,17 @@ impl Plan {
 
     /// Whether translated code itself writes records.
     pub fn weaves(&self) -> bool {
-        self.blocks || self.memory
+        self.blocks || self.observes_accesses()
     }
 
     /// Whether translations need to know the accesses of instructions.
     pub fn needs_accesses(&self) -> bool {
-        self.memory || self.filter.is_some()
+        self.observes_accesses() || self.filter.is_some()
+    }
+
+    /// Whether accesses are written to the stream, passed or not.
+    pub fn observes_accesses(&self) -> bool {
+        self.memory || self.values
     }
 
     /// Whether an instruction is in the code that is observed.
@@ -166,10 +175,22 @@ impl Plan {
         self.threads.is_empty() || self.threads.contains(&thread)
     }
 
+    /// What of the plan holds for another program: nothing that is about addresses of this one.
+    #[must_use]
+    pub fn for_another_program(&self) -> Self {
+        let mut plan = if self.code.is_empty() { self.clone() } else { self.outside() };
+        (plan.probes, plan.functions) = (Vec::new(), Vec::new());
+        (plan.code, plan.patches) = (Vec::new(), Vec::new());
+        if let Some(Filter::Shadow { paint, .. }) = &mut plan.filter {
+            paint.clear();
+        }
+        plan
+    }
+
     /// What is left of the plan where code or thread are not observed.
     #[must_use]
     pub fn outside(&self) -> Self {
-        Self { blocks: false, memory: false, filter: None, ..self.clone() }
+        Self { blocks: false, memory: false, values: false, filter: None, ..self.clone() }
     }
 }
 
@@ -193,5 +214,7 @@ mod tests {
         assert!(plan.covers(19) && !plan.covers(20) && plan.covers(30));
         assert!(plan.covers_thread(3) && !plan.covers_thread(7));
         assert!(!plan.outside().weaves());
+        assert!(!plan.for_another_program().emits());
+        assert!(Plan::everything().for_another_program().memory);
     }
 }

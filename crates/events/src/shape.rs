@@ -53,6 +53,8 @@ pub struct Access {
     pub size: u16,
     /// Where the address comes from.
     pub source: Source,
+    /// The first field of its value, where that is stored: as many bytes as the access has.
+    pub value: Option<u16>,
 }
 
 /// What an instruction is to whoever counts or follows it.
@@ -188,11 +190,16 @@ fn write_access(access: &Access, out: &mut Vec<u8>) {
     out.extend([bits, kind]);
     out.extend(field.to_le_bytes());
     out.extend(number.to_le_bytes());
+    out.extend(access.value.unwrap_or(NO_VALUE).to_le_bytes());
 }
+
+/// Stands for no field.
+const NO_VALUE: u16 = u16::MAX;
 
 fn read_access(cursor: &mut Cursor<'_>) -> Option<Access> {
     let (index, size, bits) = (cursor.u16()?, cursor.u16()?, cursor.u8()?);
     let (kind, field, number) = (cursor.u8()?, cursor.u16()?, cursor.u64()?);
+    let value = Some(cursor.u16()?).filter(|field| *field != NO_VALUE);
     let source = match kind {
         0 => Source::Constant(number),
         1 => Source::Field { field, offset: number as i64 },
@@ -213,5 +220,6 @@ fn read_access(cursor: &mut Cursor<'_>) -> Option<Access> {
         },
         size,
         source,
+        value,
     })
 }

@@ -123,3 +123,19 @@ fn a_process_needs_one_start() {
     let (run, _) = write(support::Memory::default(), &[Act::Process]);
     assert!(matches!(writer.process(&run.processes[0]), Err(WriteError::Process(0))));
 }
+
+#[test]
+fn contents_are_found_by_the_numbers_of_logs() {
+    let mut writer = Writer::new(support::Memory::default(), &Meta::default()).expect("begun");
+    let (one, two) = (writer.blob(b"one").expect("kept"), writer.blob(b"two").expect("kept"));
+    for (id, label) in [(one, 7), (two, 8), (one, u64::MAX)] {
+        writer.label(id, label).expect("labelled");
+    }
+    let bytes = writer.finish(&Summary::default()).expect("finished").bytes;
+    let recording = Recording::from_file(support::file(&bytes)).expect("opened");
+    let found = [7, 8, u64::MAX, 0, 9].map(|label| recording.labelled(label));
+    assert_eq!(found, [Some(one), Some(two), Some(one), None, None]);
+    assert_eq!(recording.blobs().count(), 2, "labels are no contents of their own");
+    assert_eq!(recording.blob(one).expect("contents"), b"one");
+    assert_eq!(recording.verify().expect("verified"), Completeness::Whole);
+}

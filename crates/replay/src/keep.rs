@@ -6,7 +6,7 @@ use engine::log_ring::{FILE, FILE_HEAD};
 use engine::report::LogOrigin;
 use recording::log::{self, Ending, Entry, FRAME};
 use recording::{End, Origin, ProcessEnd, ProcessStart, Text, WriteError, Writer};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -25,6 +25,8 @@ pub struct Kept {
     pub failure: Option<String>,
     /// What is known of each process.
     pub processes: Vec<ProcessEnd>,
+    /// Files that the logs refer to.
+    pub files: BTreeSet<u64>,
     /// The process that has a kernel's number now.
     current: HashMap<i32, u32>,
     begun: Instant,
@@ -40,6 +42,7 @@ impl Keeper {
             writer: Some(writer),
             failure: None,
             processes: Vec::new(),
+            files: BTreeSet::new(),
             current: HashMap::new(),
             begun: now,
             flushed: now,
@@ -109,6 +112,16 @@ impl Kept {
     }
 
     fn note(&mut self, process: u32, entry: &Entry) {
+        match entry {
+            Entry::Image(image) => {
+                let views = image.mappings.iter().filter_map(|mapping| mapping.view);
+                self.files.extend(views.map(|view| view.key.0));
+            }
+            Entry::Mapped { view, .. } => {
+                self.files.insert(view.key.0);
+            }
+            _ => {}
+        }
         let Some(end) = self.processes.get_mut(process as usize) else { return };
         match entry {
             Entry::Call(_) => end.system_calls += 1,

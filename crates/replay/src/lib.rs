@@ -7,12 +7,16 @@
 
 #![forbid(unsafe_code)]
 
+pub mod extract;
 mod keep;
+mod machine;
+pub mod outputs;
 pub mod record;
 pub mod session;
 pub mod timeline;
 
 pub use engine::control::{Instant, Stopped};
+pub use extract::extract;
 pub use record::{RecordError, Recorded, record};
-pub use session::{Session, Shown};
+pub use session::{Session, SessionError, Shown};
 pub use timeline::{Standing, Timeline};

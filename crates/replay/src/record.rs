@@ -1,6 +1,7 @@
 //! Makes a recording of a program and all its children.
 
 use crate::keep::Keeper;
+use crate::machine::Processor;
 use engine::config::Schedule;
 use engine::host::{self, Job, Outcome, RunError};
 use engine::log_listen::Ears;
@@ -82,11 +83,7 @@ pub fn record(job: &Job, path: &Path, replace: bool) -> Result<Recorded, RecordE
 fn meta(job: &Job) -> Meta {
     let command = [&job.program].into_iter().chain(&job.arguments);
     let how = job.record.unwrap_or_default();
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let line = |name: &str| {
-        let found = cpuinfo.lines().find(|line| line.starts_with(name));
-        found.and_then(|line| line.split_once(": ")).map_or("", |(_, value)| value).to_owned()
-    };
+    let processor = Processor::here();
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     Meta {
         tool: env!("CARGO_PKG_VERSION").into(),
@@ -95,42 +92,13 @@ fn meta(job: &Job) -> Meta {
         directory: std::env::current_dir()
             .map(|path| Text(path.as_os_str().as_bytes().to_vec()))
             .unwrap_or_default(),
-        features: needed(&line("flags")),
-        processor: line("model name"),
+        features: processor.shown_features(),
+        processor: processor.name().to_owned(),
         kernel: kernel.trim().into(),
         schedule: schedule_text(how.schedule),
         cut: how.cut,
         region: None,
     }
-}
-
-/// Features of this processor that programs look for and the engine shows them: a replay needs
-/// those that the program has used, and which these are is not known.
-fn needed(flags: &str) -> Vec<String> {
-    const SHOWN: [&str; 21] = [
-        "fsgsbase",
-        "avx",
-        "avx2",
-        "bmi1",
-        "bmi2",
-        "fma",
-        "f16c",
-        "aes",
-        "vaes",
-        "pclmulqdq",
-        "vpclmulqdq",
-        "sha_ni",
-        "gfni",
-        "movbe",
-        "popcnt",
-        "adx",
-        "lzcnt",
-        "abm",
-        "sse4_2",
-        "erms",
-        "fsrm",
-    ];
-    flags.split(' ').filter(|flag| SHOWN.contains(flag)).map(str::to_owned).collect()
 }
 
 /// A schedule as it is written on the command line.

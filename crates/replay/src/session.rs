@@ -1,15 +1,19 @@
 //! Replays the processes of a recording.
 
+use crate::machine::Processor;
 use crate::timeline::Timeline;
 use engine::host::replayer::Replayer;
 use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
-use engine::report::Replayed;
+use engine::report::{CrashReport, Replayed};
 use events::Plan;
+use recording::features::{MissingFeatures, check_features};
 use recording::{OpenError, Origin, Recording};
+use std::fmt;
 use std::fs::File;
 use std::io;
+use std::os::fd::RawFd;
 use std::path::Path;
 
 /// A recording that is asked about.
@@ -18,20 +22,44 @@ pub struct Session {
     file: File,
 }
 
+/// Why a recording cannot be replayed.
+#[derive(Debug)]
+pub enum SessionError {
+    /// The file is not one that can be used.
+    Open(OpenError),
+    /// This processor cannot do what the program was told that its processor can.
+    Processor(MissingFeatures),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(error) => error.fmt(out),
+            Self::Processor(missing) => missing.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
 /// Whether a replay shows again what the guest wrote to standard output and error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
     /// To this process's own.
     Output,
+    /// To a file, with heads that say in which order all processes wrote.
+    File(RawFd),
     /// Not at all.
     Nothing,
 }
 
 impl Session {
     /// Opens a recording.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let recording = Recording::open(path)?;
-        let file = File::open(path).map_err(OpenError::Io)?;
+    pub fn open(path: &Path) -> Result<Self, SessionError> {
+        let recording = Recording::open(path).map_err(SessionError::Open)?;
+        check_features(recording.meta(), &Processor::here().features())
+            .map_err(SessionError::Processor)?;
+        let file = File::open(path).map_err(|error| SessionError::Open(OpenError::Io(error)))?;
         Ok(Self { recording, file })
     }
 
@@ -69,6 +97,17 @@ impl Session {
         shown: Shown,
         make: MakeConsumer<'_>,
     ) -> Result<Replayed, RunError> {
+        self.replay_and_report(process, plan, shown, make).map(|(replayed, _)| replayed)
+    }
+
+    /// The same, with the crash that the process ended in.
+    pub fn replay_and_report(
+        &self,
+        process: u32,
+        plan: Plan,
+        shown: Shown,
+        make: MakeConsumer<'_>,
+    ) -> Result<(Replayed, Vec<CrashReport>), RunError> {
         let again = || self.file.try_clone();
         let file =
             again().map_err(|error: io::Error| RunError::System("use the recording", error))?;
@@ -77,7 +116,11 @@ impl Session {
             processes: self.path_to(process),
             plan,
             superblock_limit: usize::MAX,
-            outputs: (shown == Shown::Output).then_some([1, 2]),
+            outputs: match shown {
+                Shown::Output => Some([1, 2]),
+                Shown::File(descriptor) => Some([descriptor; 2]),
+                Shown::Nothing => None,
+            },
         };
         host::replay(&job, Ears::for_events(make))
     }

@@ -9,6 +9,7 @@
 use engine::control::{Goal, Instant, Stopped};
 use engine::host::RunError;
 use engine::host::replayer::{Replayer, Seat};
+use engine::log_listen::LogSink;
 use events::{Consumer, Plan};
 use std::collections::BTreeMap;
 use std::io;
@@ -88,7 +89,7 @@ impl Timeline {
             let time = seat.place()?.time;
             let next = Instant { time: time + self.distance, pc: None };
             let stopped = seat.run(Goal::At(next))?;
-            if stopped.end.is_some() {
+            if stopped.ended {
                 return Ok(stopped);
             }
             let copy = seat.checkpoint()?;
@@ -155,6 +156,18 @@ impl Timeline {
         let answer = seat.run(goal);
         let at = self.sound(answer)?;
         Ok(Standing { seat, at })
+    }
+
+    /// Goes to a moment, and from there to a goal with everything written to a log.
+    pub(crate) fn extract(
+        &mut self,
+        from: Instant,
+        to: Goal,
+        log: Box<dyn LogSink>,
+    ) -> Result<Stopped, RunError> {
+        let start = self.seek(from)?;
+        let answer = start.seat.extract(to, log);
+        self.sound(answer)
     }
 
     /// Observes a window: from one moment, or the beginning, to another, or the end. The consumer

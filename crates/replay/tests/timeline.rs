@@ -52,7 +52,7 @@ fn record(name: &str, source: &str, schedule: Schedule) -> Made {
     assert!(gcc.status().expect("gcc runs").success(), "gcc builds {name}");
     let file = folder.path().join("recording");
     let mut job = Job::new(program.into(), Vec::new());
-    job.record = Some(Record { schedule, cut: false });
+    job.record = Some(Record { schedule, ..Record::default() });
     replay::record(&job, &file, false).expect("recorded");
     Made { _turn: turn, _folder: folder, file }
 }
@@ -110,7 +110,7 @@ fn a_moment_is_the_same_from_either_side() {
     let made = record("racy", RACY, Schedule::Random { seed: 6 });
     let mut line = open(&made.file);
     let end = line.end().expect("an end").clone();
-    assert_eq!(end.end, Some(Some(recording::log::Ending::Signal(11))));
+    assert_eq!((end.ended, end.ending), (true, Some(recording::log::Ending::Signal(11))));
     let times: Vec<u64> = (1..12).map(|part| end.time * part / 12).collect();
     let forwards: Vec<_> = times
         .iter()

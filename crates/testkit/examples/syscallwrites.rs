@@ -9,6 +9,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
+use std::time::Duration;
 use table::Coverage;
 use testkit::syscallwrites::{Tally, trace};
 
@@ -24,6 +25,9 @@ struct Arguments {
     /// Passes the program's output on.
     #[arg(long)]
     output: bool,
+    /// Ends the program after so many seconds.
+    #[arg(long, default_value_t = 3600)]
+    limit: u64,
     /// The program and its arguments.
     #[arg(trailing_var_arg = true)]
     command: Vec<OsString>,
@@ -34,7 +38,8 @@ fn main() -> anyhow::Result<ExitCode> {
     let mut seen = Tally::default();
     if !arguments.command.is_empty() {
         let output = if arguments.output { Stdio::inherit() } else { Stdio::null() };
-        seen = trace(&arguments.command, output, &table::Effects)?;
+        let limit = Duration::from_secs(arguments.limit);
+        seen = trace(&arguments.command, output, limit, &table::Effects)?;
         summary(&seen);
     }
     let is_right = seen.failure_count == 0;
@@ -63,6 +68,9 @@ fn summary(seen: &Tally) {
         "{} calls, {} compared, {} with threads, {} sampled out, {} wrong",
         seen.calls, seen.compared, seen.threaded, seen.sampled_out, seen.failure_count
     );
+    if seen.cut_short {
+        eprintln!("  ended by us: a real-time signal came, or its time was over");
+    }
     for (name, count) in &seen.unknown {
         eprintln!("  not in the table: {name} ({count})");
     }

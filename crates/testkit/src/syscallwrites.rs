@@ -15,8 +15,10 @@
 //! The other direction, ranges in which nothing changed, is only counted; but a range of a call that
 //! succeeded must lie in memory that the program may write.
 //!
-//! Parts: `snapshot` (copies and their difference), `tracer` (the ptrace loop), `tally` (what was seen).
+//! Parts: `snapshot` (copies and their difference), `tracer` (the ptrace loop), `calls` (what it must
+//! know of them), `tally` (what was seen).
 
+mod calls;
 mod snapshot;
 mod tally;
 mod tracer;

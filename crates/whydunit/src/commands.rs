@@ -4,12 +4,17 @@ mod check;
 mod correlate;
 mod count;
 mod demo;
+mod extract;
 mod info;
 mod linearize;
+mod moments;
 mod record;
 mod replay;
 pub mod rules;
 mod run;
+mod slice;
+mod slicing;
+mod why;
 
 use crate::exit::Exit;
 use clap::Subcommand;
@@ -31,6 +36,8 @@ pub enum Command {
     Record(record::Record),
     /// Replay a recording, and check that it goes as it went
     Replay(replay::Replay),
+    /// Cut a self-contained region out of a recording
+    Extract(extract::Extract),
     /// Tell what is in a recording
     Info(info::Info),
     /// Run a program natively in the engine's address layout, for tests
@@ -38,6 +45,10 @@ pub enum Command {
     Native(run::Native),
     /// Prove or refute that a concurrent data structure is linearizable
     Linearize(linearize::Linearize),
+    /// Show what a value was made from: the statements, and the dependences between them
+    Slice(Box<slice::Slice>),
+    /// Explain why a program ended as it did: the chain back to where the wrong value was made
+    Why(Box<why::Why>),
 }
 
 impl Command {
@@ -48,12 +59,15 @@ impl Command {
             Self::Correlate(command) => command.run(),
             Self::Demo(command) => command.run(),
             Self::Count(command) => command.run(),
+            Self::Extract(command) => command.run(),
             Self::Info(command) => command.run(),
             Self::Run(command) => command.run(),
             Self::Record(command) => command.run(),
             Self::Replay(command) => command.run(),
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
+            Self::Slice(command) => command.run(),
+            Self::Why(command) => command.run(),
         }
     }
 }

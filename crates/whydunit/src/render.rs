@@ -11,6 +11,7 @@ pub mod terminal;
 
 pub mod crash;
 pub mod finding;
+pub mod moment;
 pub mod rules;
 pub mod run;
 pub mod source;

@@ -65,7 +65,7 @@ fn wrong_arguments_exit_2_and_say_what_would_be_right() {
         (&["run", "--jsn", "--", "ls"], "similar argument exists: '--json'"),
         (&["run"], "<PROG ARGS>"),
         (&["count", "--exit-code=guets", "--", "ls"], "a similar value exists: 'guest'"),
-        (&["run", "--rules", "all", "--", "ls"], "invalid value 'all' for '--rules"),
+        (&["run", "--rules", "no-such-rule", "--", "ls"], "no rules are called `no-such-rule`"),
         (&["run", "--", "no-such-program"], "not in the search path"),
         (&["run", "-o", "/no/such/folder/file", "--", "echo"], "cannot write /no/such/folder/file"),
         (&["count", "-o", "/", "--", "echo"], "cannot write /: Is a directory"),
@@ -146,7 +146,8 @@ fn a_full_disk_is_told_and_where() {
 
 #[test]
 fn without_proc_it_says_what_is_missing() {
-    let hello = build_file(&root().join("tests/programs/hello.c"), "hello-static", &["-static"]);
+    let hello =
+        build_file(&root().join("tests/programs/hello.c"), "hello-static", &["-static", "-lm"]);
     let bare = tempfile::tempdir().expect("a folder");
     for (from, name) in [(env!("CARGO_BIN_EXE_whydunit").into(), "whydunit"), (hello, "hello")] {
         std::fs::copy(from, bare.path().join(name)).expect("a copy");

@@ -1,6 +1,9 @@
 //! `whydunit correlate` from outside: exit codes, formats, accepted findings, the database.
 
 use serde_json::Value;
+use std::fs::Permissions;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -123,4 +126,43 @@ fn databases_of_two_trees_are_merged_and_stable() {
     std::fs::write(&path, "not a database").unwrap();
     let output = run(&program("duplex.c"), &["--database", path.to_str().expect("UTF-8")]);
     assert_eq!(output.status.code(), Some(2));
+}
+
+/// Root may read everything, so as root the tool is started as another user.
+#[test]
+fn what_may_not_be_read_is_named_and_passed_over() {
+    const NOBODY: u32 = 65534;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    let allow = |path: &Path, mode| {
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("it is ours");
+    };
+    std::fs::create_dir_all(at("tree/closed")).unwrap();
+    std::fs::copy(program("rx_bytes.c"), at("tree/rx_bytes.c")).unwrap();
+    std::fs::copy(program("duplex.c"), at("tree/secret.c")).unwrap();
+    std::fs::copy(program("colours.c"), at("tree/closed/colours.c")).unwrap();
+    // The build's folder may itself be out of reach for others.
+    let tool = at("whydunit");
+    std::fs::copy(env!("CARGO_BIN_EXE_whydunit"), &tool).unwrap();
+    allow(folder.path(), 0o755);
+    allow(&at("tree/secret.c"), 0);
+    allow(&at("tree/closed"), 0);
+    let mut command = Command::new(&tool);
+    command.arg("correlate").arg(at("tree")).args(SMALL).arg("--json");
+    if std::fs::metadata("/proc/self").expect("Linux").uid() == 0 {
+        command.uid(NOBODY).gid(NOBODY);
+    }
+    let output = command.output().expect("the tool starts");
+    allow(&at("tree/closed"), 0o755);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = json(&output);
+    let skipped = report["details"]["skipped"].as_array().expect("a list");
+    let reason = |name: &str| {
+        let named = |it: &&Value| it["path"].as_str().is_some_and(|path| path.ends_with(name));
+        skipped.iter().find(named).map(|it| it["reason"].to_string()).unwrap_or_default()
+    };
+    assert!(reason("tree/closed").contains("Permission denied"), "{skipped:?}");
+    assert!(reason("secret.c").contains("Permission denied"), "{skipped:?}");
+    assert_eq!(skipped.len(), 2, "{skipped:?}");
+    assert_eq!(report["findings"][0]["place"]["function"], "jumbo_rx");
 }

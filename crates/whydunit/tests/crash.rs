@@ -191,7 +191,7 @@ fn a_ruined_stack_is_reported_as_such() {
     check(
         &program,
         &["overwrites_return"],
-        &["SIGSEGV: ", "… its caller could not be found", "rbp 4141414141414141"],
+        &["its return address was overwritten", "`ret`", "rbp 4141414141414141"],
     );
 }
 

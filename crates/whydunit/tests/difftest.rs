@@ -56,3 +56,13 @@ fn with_blocks() {
 fn with_memory() {
     check("memory", 20_000, 6);
 }
+
+#[test]
+fn with_a_shadow() {
+    check("shadow", 20_000, 7);
+}
+
+#[test]
+fn with_values() {
+    check("values", 20_000, 8);
+}

@@ -2,7 +2,8 @@
 //! `BLESS=1` writes the pages anew.
 //!
 //! What differs between machines is left out of the comparison: long addresses, the calls further
-//! out than `main`, and the counts of programs that use the machine's C library.
+//! out than `main`, the counts of programs that use the machine's C library, and what `info` says of
+//! the machine.
 
 mod support;
 
@@ -18,7 +19,7 @@ struct Page {
     one_command: bool,
 }
 
-const PAGES: [Page; 3] = [
+const PAGES: [Page; 4] = [
     Page {
         file: "docs/run.md",
         needs: &["examples/demo/shelf.c"],
@@ -29,6 +30,12 @@ const PAGES: [Page; 3] = [
         file: "docs/count.md",
         needs: &["examples/count/sum.S"],
         exact_counts: true,
+        one_command: false,
+    },
+    Page {
+        file: "docs/record.md",
+        needs: &["examples/record/tally.c"],
+        exact_counts: false,
         one_command: false,
     },
     Page { file: "README.md", needs: &[], exact_counts: false, one_command: true },
@@ -96,10 +103,34 @@ fn steady(text: &str, exact_counts: bool) -> String {
         let is_call = line.trim_start().starts_with('#');
         if !(beyond_main && is_call) {
             beyond_main = is_call && line.contains(" main");
-            lines.push(without_addresses(&without_count(line, exact_counts)));
+            lines.push(without_addresses(&without_count(&without_machine(line), exact_counts)));
         }
     }
     lines.join("\n")
+}
+
+/// Of what `info` says, only the name of a row that tells of the machine or the moment, and no sizes.
+fn without_machine(line: &str) -> String {
+    const ROWS: [&str; 6] = ["recording", "folder", "recorded", "took", "needs", "contents"];
+    match line.split_once("  ") {
+        Some((row, _)) if ROWS.contains(&row) => format!("{row} …"),
+        Some(("", _)) if line.ends_with(" of log") => without_numbers(line),
+        _ => line.to_owned(),
+    }
+}
+
+fn without_numbers(line: &str) -> String {
+    let (mut out, mut in_number) = (String::new(), false);
+    for c in line.chars() {
+        let was_in_number = in_number;
+        in_number = c.is_ascii_digit() || in_number && c == '.';
+        match (was_in_number, in_number) {
+            (false, true) => out.push('N'),
+            (true, true) => {}
+            (_, false) => out.push(c),
+        }
+    }
+    out
 }
 
 fn without_count(line: &str, exact_counts: bool) -> String {
@@ -137,5 +168,10 @@ fn only_what_differs_is_left_out() {
     let kept = "  #0 f at a.c:3\n  #1 main at a.c:9\n  registers\n      rax …";
     assert_eq!(steady(shown, true), kept);
     assert_eq!(steady("   12  blocks\n   13  loads", true), "N blocks\n   13  loads");
+    assert_eq!(
+        steady("took         5.2 ms\nended        exit 3", false),
+        "took …\nended        exit 3"
+    );
+    assert_eq!(steady("  0 ./a: exit 3, 1.5 kB of log", false), "  N ./a: exit N, N kB of log");
     assert_eq!(steady("p = 0x7fffffff, 12345 0x8 added", false), "p = …, … 0x8 added");
 }

@@ -67,7 +67,12 @@ pub struct Control {
     parents: Vec<Vec<u64>>,
     /// Jumps that leave their function.
     tails: FxHashSet<u64>,
+    /// Node of each instruction of the trace, and whether it leaves its function by a jump.
+    statics: Vec<(u32, bool)>,
 }
+
+/// In place of a node: the instruction is in none.
+pub const NO_CONTROL: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
 struct Step {
@@ -91,7 +96,12 @@ impl Control {
         let finder = Finder::new(trace, code);
         let (nodes, node_of, tails) = finder.graph();
         let parents = parents(&nodes);
-        Self { nodes, node_of, parents, tails }
+        let known = trace.blocks.statics.iter().map(|known| {
+            let node = node_of.get(&known.pc).copied().unwrap_or(NO_CONTROL);
+            (node, tails.contains(&known.pc))
+        });
+        let statics = known.collect();
+        Self { nodes, node_of, parents, tails, statics }
     }
 
     /// The nodes of the graph.
@@ -104,6 +114,18 @@ impl Control {
     #[must_use]
     pub fn node(&self, pc: u64) -> Option<u32> {
         self.node_of.get(&pc).copied()
+    }
+
+    /// The node of an instruction, by its number in the trace.
+    #[must_use]
+    pub fn node_of(&self, instruction: u32) -> u32 {
+        self.statics.get(instruction as usize).map_or(NO_CONTROL, |(node, _)| *node)
+    }
+
+    /// Whether an instruction is a jump that leaves its function, by its number in the trace.
+    #[must_use]
+    pub fn leaves(&self, instruction: u32) -> bool {
+        self.statics.get(instruction as usize).is_some_and(|(_, leaves)| *leaves)
     }
 
     /// The branches that decide about a node, by address.

@@ -12,8 +12,7 @@ pub fn written(number: u64, arguments: &[u64; 6], answer: i64) -> Vec<(u64, u64)
         GETRANDOM | GETCWD => vec![(a, count)],
         STAT | FSTAT | LSTAT => vec![(b, 144)],
         NEWFSTATAT => vec![(c, 144)],
-        // Old pages of a fixed mapping are gone, and new ones hold what the file does, or zeros.
-        MMAP => vec![(count, b)],
+        MMAP => mapped(number, arguments, answer).into_iter().collect(),
         PIPE | PIPE2 => vec![(a, 8)],
         UNAME => vec![(a, 390)],
         CLOCK_GETTIME | GETTIMEOFDAY | CLOCK_GETRES | GETRLIMIT => {
@@ -27,6 +26,14 @@ pub fn written(number: u64, arguments: &[u64; 6], answer: i64) -> Vec<(u64, u64)
         _ => Vec::new(),
     };
     ranges.into_iter().filter(|(address, bytes)| *address != 0 && *bytes > 0).collect()
+}
+
+/// What a mapping made new: old pages of a fixed one are gone, and new ones hold what the file does,
+/// or zeros.
+#[must_use]
+pub fn mapped(number: u64, arguments: &[u64; 6], answer: i64) -> Option<(u64, u64)> {
+    let start = u64::try_from(answer).ok()?;
+    (number == MMAP && arguments[1] > 0).then_some((start, arguments[1]))
 }
 
 const READ: u64 = 0;

@@ -39,7 +39,7 @@ const MASK_48: u64 = (1 << 48) - 1;
 const RT_SIGRETURN: u64 = 15;
 
 /// A moment of the window: how many instructions of all threads have executed before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Moment(pub u64);
 
 /// Part of the window.
@@ -78,8 +78,8 @@ struct Writer {
     bases: Bases,
     /// Accesses of the next exit's instruction.
     explicit: Vec<u8>,
-    /// What the kernel writes in the system call that comes next, where the stream says so.
-    kernel: Option<Vec<(u64, u64)>>,
+    /// What the next system call wrote, if the stream tells.
+    buffers: Option<Vec<(u64, u64)>>,
     threads: FxHashMap<u32, ThreadWriter>,
     current: ThreadWriter,
     /// Where the indirect jump or call of each exit last went.
@@ -147,8 +147,9 @@ impl Trace {
             // What was not completed defines nothing that anyone could rely on.
             Record::Cut(..) => self.writer.explicit.clear(),
             Record::Buffers(buffers) => {
-                let written = buffers.flatten().filter(|buffer| buffer.write);
-                self.writer.kernel = Some(written.map(|it| (it.address, it.length)).collect());
+                let written = buffers.flatten().filter(|buffer| buffer.write && buffer.length > 0);
+                let ranges = written.map(|buffer| (buffer.address, buffer.length)).collect();
+                self.writer.buffers = Some(ranges);
             }
             Record::Single(_) | Record::Probe(..) => {}
         }
@@ -172,10 +173,13 @@ impl Trace {
             writer.open.extend(value.to_le_bytes());
         }
         writer.open.extend(answer.to_le_bytes());
-        let ranges = writer
-            .kernel
-            .take()
-            .unwrap_or_else(|| system_calls::written(number, &arguments, answer));
+        let ranges = match writer.buffers.take() {
+            Some(mut told) => {
+                told.extend(system_calls::mapped(number, &arguments, answer));
+                told
+            }
+            None => system_calls::written(number, &arguments, answer),
+        };
         if !ranges.is_empty() {
             writer.word(WROTE);
             writer.word(ranges.len() as u32);
@@ -466,12 +470,6 @@ pub struct When {
     pub bases: Bases,
     /// Instructions executed before it.
     pub moment: Moment,
-}
-
-impl Default for Moment {
-    fn default() -> Self {
-        Self(0)
-    }
 }
 
 /// Reads a window from its end to its start.

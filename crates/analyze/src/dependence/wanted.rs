@@ -1,46 +1,54 @@
 //! A set of bytes of memory that is asked about for every store that goes by.
 //!
-//! Bytes are kept by lines of 64 with a mask. In front stands a small table of bits that says for
-//! most lines at once that nothing of them is in the set; it stays in the processor's first cache.
+//! Pages of 4 KiB with a bit for every byte, found through a small table of those used last. Most
+//! stores go to few pages, so that a look costs a comparison and a load.
 
 use rustc_hash::FxHashMap;
 
-const LINE: u64 = 64;
-const FILTER_WORDS: usize = 1024;
+/// Bytes that one word of a page stands for.
+const WORD: u64 = 64;
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+/// Entries of the table of pages used last; a power of two.
+const RECENT: usize = 256;
+/// In that table: the set has nothing in this page.
+const NO_PAGE: u32 = u32::MAX;
 
 /// A set of bytes of memory.
 pub struct Wanted {
-    lines: FxHashMap<u64, u64>,
-    filter: Box<[u64; FILTER_WORDS]>,
-    /// Lines put into the filter since it was last made anew.
-    noted: usize,
+    pages: Vec<[u64; (PAGE / WORD) as usize]>,
+    index: FxHashMap<u64, u32>,
+    recent: Box<[(u64, u32); RECENT]>,
+    /// Bytes in the set.
+    count: u64,
 }
 
 impl Default for Wanted {
     fn default() -> Self {
-        Self { lines: FxHashMap::default(), filter: Box::new([0; FILTER_WORDS]), noted: 0 }
+        Self {
+            pages: Vec::new(),
+            index: FxHashMap::default(),
+            recent: Box::new([(u64::MAX, NO_PAGE); RECENT]),
+            count: 0,
+        }
     }
 }
 
-fn bit(line: u64) -> (usize, u64) {
-    let hash = line.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 48;
-    ((hash >> 6) as usize, 1 << (hash & 63))
-}
-
-/// The bits of a line for `bytes` bytes from `from` on.
+/// The bits of a word for `bytes` bytes from `from` on.
 fn mask(from: u64, bytes: u64) -> u64 {
-    if bytes >= 64 { u64::MAX << from } else { ((1 << bytes) - 1) << from }
+    if bytes >= WORD { u64::MAX << from } else { ((1 << bytes) - 1) << from }
 }
 
-/// The pieces of a range by lines: line, first byte in it, bytes, offset in the range.
+/// The pieces of a range by words: address of the word, first byte in it, bytes, offset in the
+/// range.
 fn pieces(address: u64, bytes: u64) -> impl Iterator<Item = (u64, u64, u64, u64)> {
     let mut done = 0;
     std::iter::from_fn(move || {
         (done < bytes).then(|| {
             let at = address.wrapping_add(done);
-            let from = at % LINE;
-            let count = (LINE - from).min(bytes - done);
-            let piece = (at / LINE, from, count, done);
+            let from = at % WORD;
+            let count = (WORD - from).min(bytes - done);
+            let piece = (at - from, from, count, done);
             done += count;
             piece
         })
@@ -51,138 +59,128 @@ impl Wanted {
     /// Whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lines.is_empty()
+        self.count == 0
     }
 
-    /// Whether any of these bytes may be in the set; `false` is certain.
+    /// The number of the page that an address is in.
     #[inline]
-    #[must_use]
-    pub fn may_have(&self, address: u64, bytes: u64) -> bool {
-        let first = address / LINE;
-        let last = address.wrapping_add(bytes.wrapping_sub(1)) / LINE;
-        let (word, one) = bit(first);
-        if self.filter[word] & one != 0 {
-            return true;
+    fn page(&mut self, address: u64) -> u32 {
+        let page = address / PAGE;
+        let recent = &mut self.recent[page as usize % RECENT];
+        if recent.0 != page {
+            *recent = (page, self.index.get(&page).copied().unwrap_or(NO_PAGE));
         }
-        if first == last {
+        recent.1
+    }
+
+    /// The word at an address that is one's first.
+    #[inline]
+    fn word(&mut self, address: u64) -> u64 {
+        match self.page(address) {
+            NO_PAGE => 0,
+            page => self.pages[page as usize][(address % PAGE / WORD) as usize],
+        }
+    }
+
+    /// Whether any of these bytes is in the set.
+    #[inline]
+    pub fn has(&mut self, address: u64, bytes: u64) -> bool {
+        if self.count == 0 {
             return false;
         }
-        let (word, one) = bit(last);
-        self.filter[word] & one != 0 || last > first + 1
+        let from = address % WORD;
+        if from + bytes <= WORD {
+            return self.word(address - from) & mask(from, bytes) != 0;
+        }
+        pieces(address, bytes)
+            .any(|(word, from, count, _)| self.word(word) & mask(from, count) != 0)
     }
 
     /// Adds bytes.
     pub fn add(&mut self, address: u64, bytes: u64) {
-        for (line, from, count, _) in pieces(address, bytes) {
-            self.add_mask(line, mask(from, count));
+        for (word, from, count, _) in pieces(address, bytes) {
+            self.add_mask(word, mask(from, count));
         }
     }
 
     /// Adds those of up to 64 bytes whose bit is set.
     pub fn add_some(&mut self, address: u64, which: u64) {
-        let from = address % LINE;
-        self.add_mask(address / LINE, which << from);
+        let from = address % WORD;
+        self.add_mask(address - from, which << from);
         if from > 0 {
-            self.add_mask((address / LINE).wrapping_add(1), which >> (LINE - from));
+            self.add_mask((address - from).wrapping_add(WORD), which >> (WORD - from));
         }
     }
 
-    fn add_mask(&mut self, line: u64, bits: u64) {
+    fn add_mask(&mut self, word: u64, bits: u64) {
         if bits == 0 {
             return;
         }
-        let entry = self.lines.entry(line).or_insert(0);
-        if *entry == 0 {
-            let (word, one) = bit(line);
-            self.filter[word] |= one;
-            self.noted += 1;
+        let mut page = self.page(word);
+        if page == NO_PAGE {
+            page = self.pages.len() as u32;
+            self.pages.push([0; (PAGE / WORD) as usize]);
+            self.index.insert(word / PAGE, page);
+            self.recent[(word / PAGE) as usize % RECENT] = (word / PAGE, page);
         }
-        *entry |= bits;
-        if self.noted > 4096 && self.noted > 4 * self.lines.len() {
-            self.renew();
-        }
-    }
-
-    fn renew(&mut self) {
-        self.filter.fill(0);
-        for line in self.lines.keys() {
-            let (word, one) = bit(*line);
-            self.filter[word] |= one;
-        }
-        self.noted = self.lines.len();
+        let held = &mut self.pages[page as usize][(word % PAGE / WORD) as usize];
+        self.count += u64::from((bits & !*held).count_ones());
+        *held |= bits;
     }
 
     /// Takes out what is there of up to 64 bytes; bit N of the answer is byte N of the range.
     pub fn take(&mut self, address: u64, bytes: u64) -> u64 {
         let mut taken = 0;
-        for (line, from, count, done) in pieces(address, bytes.min(64)) {
-            taken |= (self.take_mask(line, mask(from, count)) >> from) << done;
+        for (word, from, count, done) in pieces(address, bytes.min(64)) {
+            taken |= (self.take_mask(word, mask(from, count)) >> from) << done;
         }
         taken
     }
 
-    fn take_mask(&mut self, line: u64, bits: u64) -> u64 {
-        let Some(entry) = self.lines.get_mut(&line) else { return 0 };
-        let taken = *entry & bits;
-        *entry &= !bits;
-        if *entry == 0 {
-            self.lines.remove(&line);
+    fn take_mask(&mut self, word: u64, bits: u64) -> u64 {
+        let page = self.page(word);
+        if page == NO_PAGE {
+            return 0;
         }
+        let held = &mut self.pages[page as usize][(word % PAGE / WORD) as usize];
+        let taken = *held & bits;
+        *held &= !bits;
+        self.count -= u64::from(taken.count_ones());
         taken
-    }
-
-    /// What is there of up to 64 bytes, without taking it out.
-    #[must_use]
-    pub fn look(&self, address: u64, bytes: u64) -> u64 {
-        let mut found = 0;
-        for (line, from, count, done) in pieces(address, bytes.min(64)) {
-            let bits = self.lines.get(&line).copied().unwrap_or(0) & mask(from, count);
-            found |= (bits >> from) << done;
-        }
-        found
     }
 
     /// Takes out what is there of a range of any size, as ranges.
     pub fn take_range(&mut self, address: u64, bytes: u64) -> Vec<(u64, u64)> {
         let mut found: Vec<(u64, u64)> = Vec::new();
-        let lines: Vec<u64> = if bytes / LINE > self.lines.len() as u64 {
-            let last = address.saturating_add(bytes.saturating_sub(1)) / LINE;
-            let inside = |line: &u64| (address / LINE..=last).contains(line);
-            let mut lines: Vec<u64> = self.lines.keys().copied().filter(inside).collect();
-            lines.sort_unstable();
-            lines
+        let end = address.saturating_add(bytes);
+        let mut pages: Vec<u64> = if bytes / PAGE > self.index.len() as u64 {
+            let inside = |page: &u64| page * PAGE < end && page * PAGE + PAGE > address;
+            self.index.keys().copied().filter(inside).collect()
         } else {
-            pieces(address, bytes).map(|(line, ..)| line).collect()
+            (address / PAGE..end.div_ceil(PAGE)).collect()
         };
-        for line in lines {
-            let start = (line * LINE).max(address);
-            let end = (line * LINE + LINE).min(address.saturating_add(bytes));
-            let bits = self.take_mask(line, mask(start % LINE, end - start));
-            for at in (0..64).filter(|bit| bits >> bit & 1 == 1) {
-                let byte = line * LINE + at;
-                match found.last_mut() {
-                    Some((from, count)) if *from + *count == byte => *count += 1,
-                    _ => found.push((byte, 1)),
+        pages.sort_unstable();
+        if self.count == 0 {
+            return found;
+        }
+        for page in pages {
+            let (start, end) = ((page * PAGE).max(address), (page * PAGE + PAGE).min(end));
+            for (word, from, count, _) in pieces(start, end - start) {
+                let bits = self.take_mask(word, mask(from, count));
+                for byte in (0..WORD).filter(|bit| bits >> bit & 1 == 1).map(|bit| word + bit) {
+                    match found.last_mut() {
+                        Some((from, count)) if *from + *count == byte => *count += 1,
+                        _ => found.push((byte, 1)),
+                    }
                 }
             }
         }
         found
     }
 
-    /// All of it, as ranges by address.
-    #[must_use]
-    pub fn ranges(&self) -> Vec<(u64, u64)> {
-        let mut copy = Self { lines: self.lines.clone(), ..Self::default() };
-        let mut lines: Vec<u64> = copy.lines.keys().copied().collect();
-        lines.sort_unstable();
-        let mut all: Vec<(u64, u64)> = Vec::new();
-        for (from, count) in lines.into_iter().flat_map(|line| copy.take_range(line * LINE, LINE)) {
-            match all.last_mut() {
-                Some((last, length)) if *last + *length == from => *length += count,
-                _ => all.push((from, count)),
-            }
-        }
-        all
+    /// Takes out everything, as ranges by address.
+    pub fn take_all(&mut self) -> Vec<(u64, u64)> {
+        self.take_range(0, u64::MAX)
     }
 }
 
@@ -195,7 +193,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_is_a_set_of_bytes(
-            steps in prop::collection::vec((0u8..4, 0u64..400, 1u64..70), 1..200)
+            steps in prop::collection::vec((0u8..4, 3900u64..4300, 1u64..70), 1..200)
         ) {
             let (mut wanted, mut set) = (Wanted::default(), BTreeSet::new());
             for (kind, address, bytes) in steps {
@@ -221,13 +219,14 @@ mod tests {
                     }
                     _ => {
                         let any = range.clone().any(|byte| set.contains(&byte));
-                        prop_assert!(!any || wanted.may_have(address, bytes));
-                        let seen = wanted.look(address, bytes.min(64)) != 0;
-                        prop_assert_eq!(seen, (address..address + bytes.min(64)).any(|b| set.contains(&b)));
+                        prop_assert_eq!(any, wanted.has(address, bytes));
                     }
                 }
             }
             prop_assert_eq!(wanted.is_empty(), set.is_empty());
+            let all = wanted.take_all();
+            let all: BTreeSet<u64> = all.into_iter().flat_map(|(from, n)| from..from + n).collect();
+            prop_assert_eq!(all, set);
         }
     }
 }

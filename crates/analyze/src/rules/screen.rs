@@ -126,11 +126,11 @@ fn is_block_of_access(term: &Term) -> bool {
 /// An event about the block of the access: only its absence is certain, as blocks of the stack and
 /// global variables have none.
 fn exists(event: &EventMatch, situation: Situation) -> Option<bool> {
-    let absent = match (event.kind, situation.standing) {
-        (_, Standing::Null | Standing::NoBlock) => true,
-        (EventKind::Free, Standing::Inside | Standing::Outside) => true,
-        _ => false,
-    };
+    let absent = matches!(
+        (event.kind, situation.standing),
+        (_, Standing::Null | Standing::NoBlock)
+            | (EventKind::Free, Standing::Inside | Standing::Outside)
+    );
     (absent && event.key.as_ref().is_some_and(is_block_of_access)).then_some(false)
 }
 

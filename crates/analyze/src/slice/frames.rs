@@ -9,8 +9,8 @@ use crate::semantics::Parts;
 /// A frame while going back.
 #[derive(Debug, Default)]
 pub struct Frame {
-    /// Its number.
-    pub id: u32,
+    /// Its number, if a node of the slice is in it.
+    pub id: Option<u32>,
     /// Address of its return address; 0 if not known.
     pub slot: u64,
     /// Whether a signal handler was entered here.
@@ -21,6 +21,16 @@ pub struct Frame {
     /// wanted.
     pub restores: Vec<Restore>,
 }
+
+impl Frame {
+    /// Whether decisions or savings are still looked for.
+    fn is_waiting(&self) -> bool {
+        !self.pending.is_empty() || !self.restores.is_empty()
+    }
+}
+
+/// Frames that were left, and in which something was of interest.
+pub type Left = Vec<Frame>;
 
 /// A wanted decision.
 #[derive(Debug)]
@@ -54,8 +64,8 @@ pub struct Frames {
 
 impl Frames {
     /// One frame of which nothing is known.
-    pub fn new(id: u32) -> Self {
-        Self { stack: vec![Frame { id, ..Frame::default() }] }
+    pub fn new() -> Self {
+        Self { stack: vec![Frame::default()] }
     }
 
     /// The innermost frame.
@@ -64,14 +74,14 @@ impl Frames {
     }
 
     /// Enters a frame.
-    pub fn enter(&mut self, id: u32, slot: u64, handler: bool) {
-        self.stack.push(Frame { id, slot, handler, ..Frame::default() });
+    pub fn enter(&mut self, slot: u64, handler: bool) {
+        self.stack.push(Frame { slot, handler, ..Frame::default() });
     }
 
     /// Leaves the frame that a call made: the frames that end there, innermost first. None if the
     /// call's frame was never entered.
-    pub fn leave(&mut self, slot: u64, fresh: impl FnOnce() -> u32) -> Vec<Frame> {
-        let mut left = Vec::new();
+    pub fn leave(&mut self, slot: u64) -> Left {
+        let mut left = Left::default();
         loop {
             let top = self.top();
             let known = top.slot != 0;
@@ -79,9 +89,11 @@ impl Frames {
                 break;
             }
             let own = !known || top.slot == slot;
-            left.extend(self.stack.pop());
+            let last = self.stack.pop();
+            // Most frames leave nothing behind.
+            left.extend(last.filter(|frame| frame.id.is_some() || frame.is_waiting()));
             if self.stack.is_empty() {
-                self.stack.push(Frame { id: fresh(), ..Frame::default() });
+                self.stack.push(Frame::default());
                 break;
             }
             if own {
@@ -93,7 +105,7 @@ impl Frames {
 
     /// Whether decisions or savings are still looked for.
     pub fn is_waiting(&self) -> bool {
-        self.stack.iter().any(|frame| !frame.pending.is_empty() || !frame.restores.is_empty())
+        self.stack.iter().any(Frame::is_waiting)
     }
 
     /// A register is saved in the innermost frame: takes out the restore that it belongs to.
@@ -114,11 +126,11 @@ impl Frames {
     }
 
     /// Leaves the innermost signal handler, with all frames in it.
-    pub fn leave_handler(&mut self, fresh: impl FnOnce() -> u32) -> Vec<Frame> {
+    pub fn leave_handler(&mut self) -> Left {
         let at = self.stack.iter().rposition(|frame| frame.handler).unwrap_or(0);
         let left = self.stack.drain(at..).collect();
         if self.stack.is_empty() {
-            self.stack.push(Frame { id: fresh(), ..Frame::default() });
+            self.stack.push(Frame::default());
         }
         left
     }
@@ -128,28 +140,36 @@ impl Frames {
 mod tests {
     use super::*;
 
+    /// Enters a frame that is of interest.
+    fn enter(frames: &mut Frames, id: u32, slot: u64, handler: bool) {
+        frames.enter(slot, handler);
+        frames.top().id = Some(id);
+    }
+
     fn ids(left: &[Frame]) -> Vec<u32> {
-        left.iter().map(|frame| frame.id).collect()
+        left.iter().filter_map(|frame| frame.id).collect()
     }
 
     #[test]
     fn a_call_leaves_the_frame_that_a_return_entered() {
-        let mut frames = Frames::new(0);
-        frames.enter(1, 0x100, false);
-        frames.enter(2, 0x80, false);
-        assert_eq!(ids(&frames.leave(0x80, || 9)), [2]);
-        assert_eq!(ids(&frames.leave(0x40, || 9)), [], "a frame that was never entered");
-        assert_eq!(ids(&frames.leave(0x100, || 9)), [1]);
-        assert_eq!(ids(&frames.leave(0x300, || 9)), [0]);
-        assert_eq!(frames.top().id, 9);
+        let mut frames = Frames::new();
+        frames.top().id = Some(0);
+        enter(&mut frames, 1, 0x100, false);
+        enter(&mut frames, 2, 0x80, false);
+        assert_eq!(ids(&frames.leave(0x80)), [2]);
+        assert_eq!(ids(&frames.leave(0x40)), [], "a frame that was never entered");
+        assert_eq!(ids(&frames.leave(0x100)), [1]);
+        assert_eq!(ids(&frames.leave(0x300)), [0]);
+        assert_eq!(frames.top().id, None);
     }
 
     #[test]
     fn a_handler_is_left_as_a_whole() {
-        let mut frames = Frames::new(0);
-        frames.enter(1, 0, true);
-        frames.enter(2, 0x80, false);
-        assert_eq!(ids(&frames.leave_handler(|| 9)), [1, 2]);
-        assert_eq!(frames.top().id, 0);
+        let mut frames = Frames::new();
+        frames.top().id = Some(0);
+        enter(&mut frames, 1, 0, true);
+        enter(&mut frames, 2, 0x80, false);
+        assert_eq!(ids(&frames.leave_handler()), [1, 2]);
+        assert_eq!(frames.top().id, Some(0));
     }
 }

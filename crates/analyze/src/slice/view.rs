@@ -8,7 +8,7 @@
 use super::graph::{Because, Kind, Node, Slice, What};
 use crate::dependence::Trace;
 use crate::dependence::system_calls;
-use crate::semantics::Parts;
+use crate::semantics::{Flow, Form, Meaning, Parts, Uses};
 use base::{Address, Place};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
@@ -21,9 +21,11 @@ use symbols::{FoundBy, Level, Memory, Program, Register, Registers, Scene, Stack
 pub struct Statement {
     /// Where it is.
     pub place: Place,
-    /// The function without source that it called, if the dependence goes through it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub through: Option<String>,
+    /// Functions without source that it called and that the dependence goes through.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub through: Vec<String>,
+    /// Whether it has source that a reader can look at.
+    pub own: bool,
     /// System calls that brought something in here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<String>,
@@ -35,6 +37,8 @@ pub struct Statement {
     pub threads: Vec<u32>,
     /// Statements between it and the question.
     pub distance: u32,
+    /// Whether it only hands values on: arguments, results and copies of local variables.
+    pub hands_on: bool,
     /// When it was last executed.
     #[serde(skip)]
     pub moment: u64,
@@ -79,7 +83,22 @@ impl Memory for Nothing {
     }
 }
 
-type Key = (Option<String>, Option<u32>, Option<String>, Option<String>);
+type Key = (Option<String>, Option<u32>, Option<String>);
+/// Names of functions kept for a statement that calls them.
+const MOST_NAMES: usize = 3;
+/// Links of one kind kept apart between two statements.
+const MOST_LINKS: usize = 8;
+
+/// Where a node is shown: its own line, or the line of the call that led to it.
+struct Shown {
+    place: Place,
+    /// Whether there is source.
+    own: bool,
+    /// What was called there.
+    through: Option<String>,
+    /// Which execution of it.
+    instance: u64,
+}
 
 /// Makes views of slices of one program.
 pub struct Viewer<'a> {
@@ -102,25 +121,34 @@ impl<'a> Viewer<'a> {
         let mut statements: Vec<Statement> = Vec::new();
         let mut of_node: Vec<Option<(usize, u64)>> = Vec::with_capacity(slice.nodes.len());
         for node in &slice.nodes {
-            let Some((place, through, instance)) = self.place_of(slice, node) else {
+            let Some(Shown { place, own, through, instance }) = self.place_of(slice, node) else {
                 of_node.push(None);
                 continue;
             };
-            let key = (place.file.clone(), place.line, place.function.clone(), through.clone());
+            let key = (place.file.clone(), place.line, place.function.clone());
             let number = *keys.entry(key).or_insert_with(|| {
                 statements.push(Statement {
                     place,
-                    through,
+                    through: Vec::new(),
+                    own,
                     inputs: Vec::new(),
                     executions: 0,
                     instance,
                     threads: Vec::new(),
                     distance: u32::MAX,
+                    hands_on: true,
                     moment: node.moment.0,
                 });
                 statements.len() - 1
             });
             note(&mut statements[number], node);
+            let statement = &mut statements[number];
+            statement.hands_on &=
+                through.is_none() && node.instruction.is_some_and(|id| self.hands_on(id));
+            let full = statement.through.len() >= MOST_NAMES;
+            statement
+                .through
+                .extend(through.filter(|name| !full && !statement.through.contains(name)));
             of_node.push(Some((number, instance)));
         }
         measure(&mut statements, &of_node, slice);
@@ -129,14 +157,17 @@ impl<'a> Viewer<'a> {
         View { statements, links, cut: slice.cut }
     }
 
-    /// Where a node is shown: its own line, or the line of the call that led to it with the name
-    /// of what was called; and which execution of that line it is. None for the question.
-    fn place_of(&mut self, slice: &Slice, node: &Node) -> Option<(Place, Option<String>, u64)> {
+    /// Where a node is shown. None for the question.
+    fn place_of(&mut self, slice: &Slice, node: &Node) -> Option<Shown> {
         if node.what == What::Question {
             return None;
         }
-        let unknown = || Place::default().in_function("before the window");
-        let Some(instruction) = node.instruction else { return Some((unknown(), None, 0)) };
+        let foreign = |place: Place| {
+            Some(Shown { place, own: false, through: None, instance: node.instance })
+        };
+        let Some(instruction) = node.instruction else {
+            return foreign(Place::default().in_function("before the window"));
+        };
         let (mut pc, mut instance) = (self.pc(instruction), node.instance);
         let (mut place, mut own) = self.place(pc);
         let innermost = place.clone();
@@ -145,12 +176,16 @@ impl<'a> Viewer<'a> {
         while !own {
             through = place.function.clone().or_else(|| Some(format!("*{}", Address(pc))));
             let Some((parent, call, call_instance, _)) = slice.frames[frame as usize].caller else {
-                return Some((innermost, None, node.instance));
+                return foreign(innermost);
             };
             (pc, instance, frame) = (self.pc(call), call_instance, parent);
             (place, own) = self.place(pc);
         }
-        Some((place, through, instance))
+        Some(Shown { place, own: true, through, instance })
+    }
+
+    fn hands_on(&self, instruction: u32) -> bool {
+        hands_on(&self.trace.blocks.statics[instruction as usize].meaning)
     }
 
     fn pc(&self, instruction: u32) -> u64 {
@@ -179,39 +214,38 @@ impl<'a> Viewer<'a> {
         statements: &[Statement],
     ) -> Vec<Link> {
         let mut links: Vec<Link> = Vec::new();
-        let mut known: FxHashMap<(Option<usize>, usize, &'static str, String), usize> =
+        // Finding names takes time: once for each thing that carries, and for a few of them only.
+        let mut known: FxHashMap<(Option<usize>, usize, Kind, Because), usize> =
+            FxHashMap::default();
+        let mut between: FxHashMap<(Option<usize>, usize, Kind), (usize, usize)> =
             FxHashMap::default();
         for edge in &slice.edges {
             let Some((on, on_instance)) = of_node[edge.on as usize] else { continue };
             let user = of_node[edge.user as usize];
+            if user.is_some_and(|(user, instance)| (user, instance) == (on, on_instance)) {
+                continue;
+            }
+            let (user, user_instance) =
+                user.map_or((None, 0), |(user, at)| (Some(order[user]), at));
+            let on = order[on];
+            if let Some(link) = known.get(&(user, on, edge.kind, edge.because)) {
+                links[*link].count += 1;
+                continue;
+            }
+            let (count, last) = between.entry((user, on, edge.kind)).or_default();
+            if *count >= MOST_LINKS {
+                links[*last].count += 1;
+                continue;
+            }
+            (*count, *last) = (*count + 1, links.len());
+            known.insert((user, on, edge.kind, edge.because), links.len());
+            let because = self.because(slice, edge.because, edge.user, edge.on);
             let kind = match edge.kind {
                 Kind::Value => "value",
                 Kind::Address => "address",
                 Kind::Control => "control",
             };
-            if user.is_some_and(|(user, instance)| (user, instance) == (on, on_instance)) {
-                continue;
-            }
-            let because = self.because(slice, edge.because, edge.user, edge.on);
-            let (user, user_instance) =
-                user.map_or((None, 0), |(user, at)| (Some(order[user]), at));
-            let on = order[on];
-            let key = (user, on, kind, because.clone());
-            match known.get(&key) {
-                Some(link) => links[*link].count += 1,
-                None => {
-                    known.insert(key, links.len());
-                    links.push(Link {
-                        user,
-                        user_instance,
-                        on,
-                        on_instance,
-                        kind,
-                        because,
-                        count: 1,
-                    });
-                }
-            }
+            links.push(Link { user, user_instance, on, on_instance, kind, because, count: 1 });
         }
         let distance = |at: Option<usize>| at.map_or(0, |at| statements[at].distance + 1);
         links.sort_by_key(|link| (distance(link.user), link.user, link.on));
@@ -289,10 +323,34 @@ fn own_level(scene: &Scene<'_>) -> Level {
     levels.into_iter().find(has).unwrap_or_default()
 }
 
-/// Whether the source of the code at an address is known.
+/// Whether the code at an address has source that a reader can look at. Of libraries of the system
+/// that is not so even if their lines are known, unless the files are there.
 #[must_use]
 pub fn has_source(program: &Program, pc: u64) -> bool {
-    program.line_at(Address(pc)).is_some_and(|line| line.line.line > 0)
+    let Some(line) = program.line_at(Address(pc)).filter(|line| line.line.line > 0) else {
+        return false;
+    };
+    let Some((module, _)) = program.locate(Address(pc)) else { return false };
+    let of_system = ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"];
+    let path = &module.loaded().path;
+    !of_system.iter().any(|start| path.starts_with(start))
+        || std::path::Path::new(&line.line.file).is_file()
+}
+
+/// Whether an instruction only hands a value on: between registers and the frame's own memory.
+fn hands_on(meaning: &Meaning) -> bool {
+    let frame = Parts::general(5, 0, 8);
+    let copies = meaning.flows.iter().all(|flow| match flow {
+        Flow::Copy { .. } => true,
+        // The zeros above a copy of four bytes.
+        Flow::Make { parts, write, uses, .. } => {
+            write.is_none() && *uses == Uses::default() && !parts.is_empty()
+        }
+    });
+    let any = meaning.flows.iter().any(|flow| matches!(flow, Flow::Copy { .. }));
+    let own = meaning.memory.iter().all(|operand| operand.address.without(&frame).is_empty());
+    let linkage = matches!(meaning.form, Form::Plain);
+    copies && any && own && linkage
 }
 
 fn note(statement: &mut Statement, node: &Node) {

@@ -6,6 +6,7 @@ use super::question::{Follow, Question};
 use super::strings::{Repeated, repeated};
 use super::wanters::{Found, Wanters};
 use crate::dependence::block::{Block, Exit, Static};
+use crate::dependence::control::NO_CONTROL;
 use crate::dependence::trace::{Item, When, address};
 use crate::dependence::wanted::Wanted;
 use crate::dependence::{Moment, Trace};
@@ -24,6 +25,14 @@ struct Thread {
     frames: Frames,
     /// A system call that brought something in and whose instruction comes next.
     syscall: Option<u32>,
+    /// How often each instruction took part.
+    counts: Vec<u64>,
+}
+
+impl Thread {
+    fn new() -> Self {
+        Self { wanted: Parts::NONE, frames: Frames::new(), syscall: None, counts: Vec::new() }
+    }
 }
 
 /// A walk back through a trace.
@@ -128,7 +137,7 @@ impl<'a> Walk<'a> {
             bypass,
             not_restores,
             number: question.thread,
-            current: Thread { wanted: Parts::NONE, frames: Frames::new(0), syscall: None },
+            current: Thread::new(),
             others: FxHashMap::default(),
             memory: Wanted::default(),
             saved: Wanted::default(),
@@ -146,15 +155,15 @@ impl<'a> Walk<'a> {
 
     fn ask(&mut self) {
         let question = self.question;
-        self.slice.frames.push(Frame::default());
         if question.nodes > 0 {
+            let frame = self.frame();
             self.slice.nodes.push(Node {
                 what: What::Question,
                 instruction: None,
                 thread: question.thread,
                 moment: question.moment,
                 instance: 0,
-                frame: 0,
+                frame,
                 depth: 0,
             });
         }
@@ -178,7 +187,7 @@ impl<'a> Walk<'a> {
         let mut back = self.trace.backward();
         let mut until_look = LOOK_EVERY;
         while let Some((when, item)) = back.previous() {
-            if when.moment < self.question.from || !self.refuted.is_empty() {
+            if when.moment < self.question.from {
                 break;
             }
             until_look -= 1;
@@ -197,16 +206,15 @@ impl<'a> Walk<'a> {
         if !self.refuted.is_empty() {
             return Err(self.refuted);
         }
-        self.slice.before = self.memory.ranges();
-        let number = self.number;
+        self.slice.before = self.memory.take_all();
         let threads = self.others.iter().map(|(number, thread)| (*number, thread));
-        let mut before: FxHashMap<u32, Parts> = FxHashMap::default();
-        for (number, thread) in threads.chain([(number, &self.current)]) {
+        for (number, thread) in threads.chain([(self.number, &self.current)]) {
             if !thread.wanted.is_empty() {
-                before.insert(number, thread.wanted);
+                self.slice.registers_before.insert(number, thread.wanted);
             }
+            let counts = (0u32..).zip(&thread.counts).filter(|(_, count)| **count > 0);
+            self.slice.counts.extend(counts.map(|(id, count)| ((number, id), *count)));
         }
-        self.slice.registers_before = before;
         Ok(self.slice)
     }
 
@@ -255,22 +263,15 @@ impl<'a> Walk<'a> {
             Item::Unwound(slots) => {
                 for slot in slots.chunks_exact(8).rev() {
                     let slot = u64::from_le_bytes(slot.try_into().expect("eight bytes"));
-                    let id = self.new_frame();
-                    self.current.frames.enter(id, slot, false);
+                    self.current.frames.enter(slot, false);
                 }
             }
-            Item::Resumed => {
-                let id = self.new_frame();
-                self.current.frames.enter(id, 0, true);
-            }
+            Item::Resumed => self.current.frames.enter(0, true),
             Item::Handler => {
-                let fresh = self.slice.frames.len() as u32;
-                let left = self.current.frames.leave_handler(|| fresh);
-                if self.current.frames.top().id == fresh {
-                    self.new_frame();
-                }
-                for frame in left {
-                    self.open_frames.remove(&frame.id);
+                for frame in self.current.frames.leave_handler() {
+                    if let Some(id) = frame.id {
+                        self.open_frames.remove(&id);
+                    }
                     self.refuted.extend(frame.restores.iter().map(|restore| restore.moment));
                 }
             }
@@ -281,20 +282,18 @@ impl<'a> Walk<'a> {
         if thread == self.number {
             return;
         }
-        let next = match self.others.remove(&thread) {
-            Some(next) => next,
-            None => {
-                let frames = Frames::new(self.new_frame());
-                Thread { wanted: Parts::NONE, frames, syscall: None }
-            }
-        };
+        let next = self.others.remove(&thread).unwrap_or_else(Thread::new);
         let last = std::mem::replace(&mut self.current, next);
         self.others.insert(std::mem::replace(&mut self.number, thread), last);
     }
 
-    fn new_frame(&mut self) -> u32 {
-        self.slice.frames.push(Frame::default());
-        self.slice.frames.len() as u32 - 1
+    /// The number of the innermost frame, which is of interest from now on.
+    fn frame(&mut self) -> u32 {
+        let (top, frames) = (self.current.frames.top(), &mut self.slice.frames);
+        *top.id.get_or_insert_with(|| {
+            frames.push(Frame { caller: None, slot: top.slot });
+            frames.len() as u32 - 1
+        })
     }
 
     /// A system call wrote memory.
@@ -363,11 +362,12 @@ impl<'a> Walk<'a> {
         {
             return true;
         }
+        let (memory, saved) = (&mut self.memory, &mut self.saved);
         record.block.stores[..exit.stores.into()].iter().any(|store| {
             let access = &record.block.accesses[usize::from(*store)];
             address(access, record.payload, record.when.bases).is_some_and(|address| {
                 let bytes = access.size.into();
-                self.memory.may_have(address, bytes) || self.saved.may_have(address, bytes)
+                memory.has(address, bytes) || saved.has(address, bytes)
             })
         })
     }
@@ -418,7 +418,7 @@ impl<'a> Walk<'a> {
             return false;
         }
         let pc = at.instruction.pc;
-        let (tail, mut hit) = (control.is_tail(pc), false);
+        let (tail, mut hit) = (control.leaves(at.id), false);
         let because = if tail { Because::Call } else { Because::Branch };
         top.pending.retain(|pending| {
             let decided = tail || control.parents(pending.node).contains(&pc);
@@ -442,24 +442,18 @@ impl<'a> Walk<'a> {
             return false;
         };
         if !crossing.call {
-            let id = self.new_frame();
-            self.current.frames.enter(id, slot, false);
+            self.current.frames.enter(slot, false);
             return false;
         }
-        let fresh = self.slice.frames.len() as u32;
-        let left = self.current.frames.leave(slot, || fresh);
-        if self.current.frames.top().id == fresh {
-            self.new_frame();
-        }
-        let parent = self.current.frames.top().id;
         let mut hit = false;
-        for frame in left {
-            if !self.slice.nodes.is_empty() {
-                let caller = Some((parent, at.id, self.instance(at), at.moment()));
-                self.slice.frames[frame.id as usize] = Frame { caller, slot };
-            }
-            if self.open_frames.remove(&frame.id) && self.is_foreign(at.id) {
-                self.open_frames.insert(parent);
+        for frame in self.current.frames.leave(slot) {
+            if let Some(id) = frame.id {
+                let caller = Some((self.frame(), at.id, self.instance(at), at.moment()));
+                self.slice.frames[id as usize] = Frame { caller, slot };
+                if self.open_frames.remove(&id) && self.is_foreign(at.id) {
+                    let parent = self.frame();
+                    self.open_frames.insert(parent);
+                }
             }
             self.refuted.extend(frame.restores.iter().map(|restore| restore.moment));
             hit |= !frame.pending.is_empty();
@@ -495,9 +489,7 @@ impl<'a> Walk<'a> {
             else {
                 continue;
             };
-            if !self.saved.may_have(address, bytes.into())
-                || self.saved.look(address, bytes.into()) == 0
-            {
+            if !self.saved.has(address, bytes.into()) {
                 continue;
             }
             let saved = match at.meaning().shuttle {
@@ -515,7 +507,10 @@ impl<'a> Walk<'a> {
                         }
                     }
                 }
-                None => self.refute(address, bytes.into()),
+                None => {
+                    self.refute(address, bytes.into());
+                    self.saved.take(address, bytes.into());
+                }
             }
         }
     }
@@ -674,9 +669,6 @@ impl<'a> Walk<'a> {
                 let Some(address) = at.slot(slot) else { return 0 };
                 let address = address.wrapping_add(span.from.into());
                 let bytes = u64::from(span.bytes);
-                if !self.memory.may_have(address, bytes) {
-                    return 0;
-                }
                 if bytes > 64 {
                     return u64::from(self.take_range(address, bytes, found).is_some());
                 }
@@ -714,9 +706,6 @@ impl<'a> Walk<'a> {
     ) -> Option<Vec<(u64, u64)>> {
         if !self.saved.is_empty() {
             self.refute(address, bytes);
-        }
-        if bytes <= 64 && !self.memory.may_have(address, bytes) {
-            return None;
         }
         let taken = self.memory.take_range(address, bytes);
         if self.keeps_edges() {
@@ -770,7 +759,7 @@ impl<'a> Walk<'a> {
         if !threads.is_empty() && !threads.contains(&self.number) {
             return;
         }
-        *self.slice.counts.entry((self.number, at.id)).or_default() += 1;
+        self.count(at.id);
         let instance = if self.keeps_edges() { self.instance(at) } else { 0 };
         let node = self.node(What::Executed, Some(at.id), at.moment(), instance, found);
         if let Some(kept) = self.slice.nodes.get(node as usize)
@@ -785,18 +774,29 @@ impl<'a> Walk<'a> {
         self.wait(at, node);
     }
 
+    fn count(&mut self, id: u32) {
+        let counts = &mut self.current.counts;
+        if counts.len() <= id as usize {
+            counts.resize(self.trace.blocks.statics.len(), 0);
+        }
+        counts[id as usize] += 1;
+    }
+
     /// Waits for the branch that decided about an instruction.
     fn wait(&mut self, at: &At<'_, 'a>, node: u32) {
-        let foreign = self.is_foreign(at.id);
-        let top = self.current.frames.top();
-        if foreign && self.slice.frames[top.id as usize].caller.is_none() {
-            self.open_frames.insert(top.id);
+        if node != NO_NODE && self.is_foreign(at.id) {
+            let frame = self.frame();
+            self.open_frames.insert(frame);
         }
         let Some(control) = self.question.control.filter(|_| self.question.follow == Follow::Full)
         else {
             return;
         };
-        let Some(decided) = control.node(at.instruction.pc) else { return };
+        let decided = control.node_of(at.id);
+        if decided == NO_CONTROL {
+            return;
+        }
+        let top = self.current.frames.top();
         let known = top.pending.iter_mut().find(|pending| pending.node == decided);
         let wanters = match known {
             Some(pending) => &mut pending.wanters,
@@ -813,8 +813,8 @@ impl<'a> Walk<'a> {
     /// The instruction of a system call that brought something in.
     fn complete(&mut self, at: &At<'_, 'a>, node: u32) {
         let instance = self.instance(at);
-        let frame = self.current.frames.top().id;
-        *self.slice.counts.entry((self.number, at.id)).or_default() += 1;
+        self.count(at.id);
+        let frame = self.frame();
         if let Some(kept) = self.slice.nodes.get_mut(node as usize) {
             kept.instruction = Some(at.id);
             kept.moment = at.moment();
@@ -840,7 +840,7 @@ impl<'a> Walk<'a> {
             self.wanters.clear();
             return NO_NODE;
         }
-        let (thread, frame) = (self.number, self.current.frames.top().id);
+        let (thread, frame) = (self.number, self.frame());
         let depth = |user: &(u32, Kind, Because)| self.slice.nodes[user.0 as usize].depth + 1;
         let depth = found.iter().map(depth).min().unwrap_or(1);
         self.slice.nodes.push(Node { what, instruction, thread, moment, instance, frame, depth });

@@ -11,14 +11,17 @@ const STAT: u64 = size_of::<libc::stat>() as u64;
 const STATFS: u64 = size_of::<libc::statfs>() as u64;
 const OFFSET: u64 = 8;
 
+/// Bytes read into the buffers of an `iovec` array, which the second and third argument tell.
+pub const VECTOR: Row = Row::around(before_vector, vector);
+
 pub const ROWS: &[(u64, Row)] = &[
     (n::read, Row::Writes(&[Answer(1, 2)])),
     (n::pread64, Row::Writes(&[Answer(1, 2)])),
-    (n::readv, Row::around(before_vector, vector)),
-    (n::preadv, Row::around(before_vector, vector)),
-    (n::preadv2, Row::around(before_vector, vector)),
+    (n::readv, VECTOR),
+    (n::preadv, VECTOR),
+    (n::preadv2, VECTOR),
     // Of the write end of a pipe it writes nothing, but its arguments do not tell which end it is.
-    (n::vmsplice, Row::around(before_vector, vector)),
+    (n::vmsplice, VECTOR),
     (n::stat, Row::Writes(&[Fixed(1, STAT)])),
     (n::fstat, Row::Writes(&[Fixed(1, STAT)])),
     (n::lstat, Row::Writes(&[Fixed(1, STAT)])),
@@ -222,7 +225,6 @@ const QUOTA: &[(u64, Row)] = &sorted([
     (0x0058_0700, Row::Nothing),                  // Q_XQUOTASYNC
 ]);
 
-/// An `iovec` array in the second and third argument.
 fn before_vector(a: &[u64; 6], memory: &dyn Peek, before: &mut Before) {
     call::pieces(memory, a[1], a[2], &mut before.pieces);
 }

@@ -4,7 +4,7 @@
 use super::call::{self, Call};
 use super::row::Part::{Always, Answer, Fixed, IfAny, Items, OnError, Whole};
 use super::row::{Row, sorted};
-use super::{Before, Known, Peek};
+use super::{Before, Known, Peek, Range, files};
 use base::system_call::number as n;
 use std::mem::size_of;
 
@@ -38,7 +38,7 @@ pub const ROWS: &[(u64, Row)] = &[
     (n::sched_setattr, Row::Writes(&[OnError(libc::E2BIG, 1, 4)])),
     (n::getcpu, Row::Writes(&[Fixed(0, 4), Fixed(1, 4)])),
     (n::get_robust_list, Row::Writes(&[Fixed(1, 8), Fixed(2, 8)])),
-    (n::process_vm_readv, Row::around(before_copy, copy)),
+    (n::process_vm_readv, files::VECTOR),
     (n::process_vm_writev, ANOTHER),
     (n::seccomp, Row::choice(0, SECCOMP)),
     (n::prctl, Row::choice(0, PRCTL)),
@@ -248,7 +248,7 @@ fn clone(call: &mut Call<'_>) -> Known {
 fn before_clone3(a: &[u64; 6], memory: &dyn Peek, before: &mut Before) {
     before.words = [call::long(memory, a[0]), 0];
     before.pieces = [8, 16, 24]
-        .map(|at| super::Range { address: call::long(memory, a[0].wrapping_add(at)), length: 4 })
+        .map(|at| Range { address: call::long(memory, a[0].wrapping_add(at)), length: 4 })
         .to_vec();
 }
 
@@ -285,19 +285,6 @@ fn capabilities(call: &mut Call<'_>) -> Known {
         let length = if call.word(header) == FIRST_VERSION { 12 } else { 24 };
         call.put(header, 4);
         call.put(data, length);
-    }
-    Known::Yes
-}
-
-/// `process_vm_readv` copies from another process into buffers of the caller.
-fn before_copy(a: &[u64; 6], memory: &dyn Peek, before: &mut Before) {
-    call::pieces(memory, a[1], a[2], &mut before.pieces);
-}
-
-fn copy(call: &mut Call<'_>) -> Known {
-    if call.wrote() {
-        let before = call.before;
-        call.spread(&before.pieces, call.amount());
     }
     Known::Yes
 }

@@ -61,7 +61,10 @@ impl Heard {
                 }
             }
             Ok(Some(Message::Log { process, descriptor, origin })) => {
-                if let Err(error) = events.take_up_log(process, descriptor, origin) {
+                // One that was killed before it had a log has nothing to say.
+                if let Err(error) = events.take_up_log(process, descriptor, origin)
+                    && !log_listen::is_gone(process)
+                {
                     self.refused = Some(format!("the log of process {process} is lost: {error}"));
                 }
             }
@@ -114,12 +117,11 @@ impl<'a> Events<'a> {
         if let Some(rings) = &self.rings {
             rings.about_to_leave();
         }
-        let fine = self.feeding.into_iter().map(|thread| thread.join().is_ok());
-        let fine = fine.fold(true, |all, one| all && one);
+        let panics = self.feeding.into_iter().filter_map(|thread| thread.join().err()).count();
         if let Some(rings) = &self.rings {
             rings.leave();
         }
-        fine
+        panics == 0
     }
 }
 

@@ -6,7 +6,8 @@ use super::{Image, RunError, config_file, high, pipe, prepare};
 use crate::config::{Children, Config, Replaying};
 use crate::control::{Command as Request, Goal, Reply, Stopped};
 use crate::listen::Rings;
-use crate::log_listen::Ears;
+use crate::log_listen::{Ears, LogSink};
+use crate::report::LogOrigin;
 use events::{Consumer, Discard, Plan, Process};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -19,7 +20,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-type Consumers = Arc<Mutex<HashMap<i32, Box<dyn Consumer>>>>;
+type Consumers = Arc<Mutex<Waiting>>;
+
+/// Who waits for what a process is about to say.
+#[derive(Default)]
+struct Waiting {
+    events: HashMap<i32, Box<dyn Consumer>>,
+    logs: HashMap<i32, Box<dyn LogSink>>,
+}
 
 /// A replay that can be asked for moments.
 pub struct Replayer {
@@ -124,7 +132,7 @@ impl Replayer {
 
     fn end(&mut self) -> Heard {
         self.first = None;
-        lock(&self.consumers).clear();
+        *lock(&self.consumers) = Waiting::default();
         drop(self.lifeline.take());
         // It may have ended before; either way it is gone then.
         let _ = self.child.kill();
@@ -140,19 +148,52 @@ impl Drop for Replayer {
     }
 }
 
-fn lock(consumers: &Consumers) -> MutexGuard<'_, HashMap<i32, Box<dyn Consumer>>> {
+fn lock(consumers: &Consumers) -> MutexGuard<'_, Waiting> {
     consumers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn hear(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> Heard {
     let mut make = |process: i32| -> Box<dyn Consumer> {
-        lock(consumers).remove(&process).unwrap_or_else(|| Box::new(Discard::default()))
+        lock(consumers).events.remove(&process).unwrap_or_else(|| Box::new(Discard::default()))
     };
-    let events = Events::new(Ears::for_events(&mut make), Some(rings));
+    let mut logs = |process: i32, _: LogOrigin| -> Box<dyn LogSink> {
+        lock(consumers).logs.remove(&process).unwrap_or_else(|| Box::new(Nowhere))
+    };
+    let ears = Ears { events: &mut make, logs: Some(&mut logs) };
+    let events = Events::new(ears, Some(rings));
     let finder = Finder { resolve: None, names: Vec::new() };
     // Nobody stops listening before the last runner has gone.
     let Ok((stopped, _open)) = pipe("make a pipe") else { return Heard::default() };
     listen(events, &finder, messages, &stopped).0
+}
+
+/// A log that nobody wants.
+struct Nowhere;
+
+impl LogSink for Nowhere {
+    fn bytes(&mut self, _: &[u8]) -> bool {
+        true
+    }
+
+    fn end(&mut self) {}
+}
+
+/// Says when a log has ended.
+struct EndingLog {
+    inner: Box<dyn LogSink>,
+    done: Sender<()>,
+}
+
+impl LogSink for EndingLog {
+    fn bytes(&mut self, bytes: &[u8]) -> bool {
+        self.inner.bytes(bytes)
+    }
+
+    fn end(&mut self) {
+        self.inner.end();
+        // Nobody may be waiting any more.
+        let _ = self.done.send(());
+    }
 }
 
 /// Says when its consumer has had everything.
@@ -197,10 +238,23 @@ impl Seat {
         consumer: Box<dyn Consumer>,
     ) -> io::Result<Stopped> {
         let (done, finished): (_, Receiver<()>) = channel();
-        lock(&self.consumers).insert(self.process, Box::new(Ending { inner: consumer, done }));
+        let ending = Box::new(Ending { inner: consumer, done });
+        lock(&self.consumers).events.insert(self.process, ending);
         let stopped = self.ask(&Request::Run { to, plan: Some(Box::new(plan)) })?;
         // An error says that the consumer is gone: it never got anything.
-        drop(lock(&self.consumers).remove(&self.process));
+        drop(lock(&self.consumers).events.remove(&self.process));
+        let _ = finished.recv();
+        Ok(stopped)
+    }
+
+    /// Goes on until the goal; the process as it is now and all that happens go to a new log, all
+    /// of which has been taken when this returns.
+    pub fn extract(&self, to: Goal, log: Box<dyn LogSink>) -> io::Result<Stopped> {
+        let (done, finished): (_, Receiver<()>) = channel();
+        let ending = Box::new(EndingLog { inner: log, done });
+        lock(&self.consumers).logs.insert(self.process, ending);
+        let stopped = self.ask(&Request::Extract { to })?;
+        drop(lock(&self.consumers).logs.remove(&self.process));
         let _ = finished.recv();
         Ok(stopped)
     }

@@ -8,7 +8,7 @@ use super::signal::KICK;
 use super::sys::{self, syscall};
 use super::thread::Thread;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 static LOCK: AtomicBool = AtomicBool::new(false);
 static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
@@ -19,12 +19,34 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 /// How long a waiter is patient.
 const PATIENCE_NANOSECONDS: i64 = 2_000_000;
 
+/// How often a thread has come to wait.
+static COME: AtomicU64 = AtomicU64::new(0);
+
+/// How often a thread has come to wait so far.
+pub fn come() -> u64 {
+    COME.load(Ordering::Acquire)
+}
+
+/// Waits until threads that are on their way have come: so often in all. Not for ever, as one may
+/// be interrupted by something else.
+pub fn await_come(count: u64) {
+    const TRIES: u32 = 2000;
+    for _ in 0..TRIES {
+        if come() >= count {
+            return;
+        }
+        let pause = libc::timespec { tv_sec: 0, tv_nsec: 10_000 };
+        // SAFETY: the kernel only reads the time.
+        unsafe { syscall!(libc::SYS_nanosleep, &raw const pause, 0) };
+    }
+}
+
 /// Whether waiters never ask for the baton.
 static CALM: AtomicBool = AtomicBool::new(false);
 
-/// From now on waiters only wait.
-pub fn be_calm() {
-    CALM.store(true, Ordering::Relaxed);
+/// Whether waiters only wait from now on.
+pub fn be_calm(calm: bool) {
+    CALM.store(calm, Ordering::Relaxed);
 }
 
 struct Guard;
@@ -66,6 +88,47 @@ pub unsafe fn acquire(thread: *mut Thread) {
         granted.store(0, Ordering::Relaxed);
         enqueue(thread);
     }
+    wait_for(granted);
+}
+
+/// Gives the baton to one of those who wait and waits for it again: to whoever has it next, this
+/// thread is waiting already.
+///
+/// # Safety
+/// `thread` must be the calling thread's own, and hold the baton.
+pub unsafe fn hand_over(thread: *mut Thread, index: usize) {
+    // SAFETY: the caller's promise; these fields are atomics or constant while the thread waits.
+    let granted = unsafe { &(*thread).granted };
+    let chosen = {
+        let _guard = Guard::lock();
+        let chosen = dequeue(index);
+        if chosen.is_null() {
+            return;
+        }
+        granted.store(0, Ordering::Relaxed);
+        enqueue(thread);
+        HOLDER.store(chosen, Ordering::Relaxed);
+        grant(chosen)
+    };
+    wake(chosen);
+    wait_for(granted);
+}
+
+/// Says that a thread has the baton; the word to wake it by. Under the lock.
+fn grant(thread: *mut Thread) -> *mut u32 {
+    // SAFETY: it waited until now; the word itself is what wakes it.
+    let granted = unsafe { &(*thread).granted };
+    granted.store(1, Ordering::Release);
+    granted.as_ptr()
+}
+
+fn wake(word: *mut u32) {
+    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
+    // SAFETY: a wake on an address that may be gone already is harmless.
+    unsafe { syscall!(libc::SYS_futex, word, operation, 1) };
+}
+
+fn wait_for(granted: &AtomicU32) {
     while granted.load(Ordering::Acquire) == 0 {
         let patience = libc::timespec { tv_sec: 0, tv_nsec: PATIENCE_NANOSECONDS };
         let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
@@ -92,6 +155,7 @@ fn enqueue(thread: *mut Thread) {
         }
     }
     WAITING.fetch_add(1, Ordering::Relaxed);
+    COME.fetch_add(1, Ordering::Release);
 }
 
 /// Asks the holder to let go. Under the lock, so that it still is the holder.
@@ -133,14 +197,9 @@ pub fn release_to(index: usize) {
         if chosen.is_null() {
             return;
         }
-        // SAFETY: it waited until now; the word itself is what wakes it.
-        let granted = unsafe { &(*chosen).granted };
-        granted.store(1, Ordering::Release);
-        granted.as_ptr()
+        grant(chosen)
     };
-    let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    // SAFETY: a wake on an address that may be gone already is harmless.
-    unsafe { syscall!(libc::SYS_futex, next, operation, 1) };
+    wake(next);
 }
 
 /// Takes a thread out of the queue. Under the lock.

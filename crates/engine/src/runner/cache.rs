@@ -16,7 +16,7 @@ use super::translate::lower::{
 };
 use super::translate::map::{Map, Point};
 use super::translate::superblock::Superblock;
-use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI};
+use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
 use events::Plan;
 use events::shape::Shape;
 use std::collections::HashMap;
@@ -54,9 +54,11 @@ pub struct Fragment {
     pub pc: u64,
     start: u64,
     end: u64,
+    far: u64,
     body: u64,
     map: Map,
     incoming: Vec<u32>,
+    pads: Box<[u64]>,
     alive: bool,
     observed: Option<Observed>,
     /// Its one instruction's accesses must be worked out before it is entered.
@@ -66,7 +68,8 @@ pub struct Fragment {
     /// The dispatcher wants to know when it is left.
     comes_back: bool,
     variant: Variant,
-    shadow_register: Option<u8>,
+    test_registers: Option<(u8, u8)>,
+    value_source: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -103,9 +106,14 @@ impl Fragment {
         self.observed.as_ref()
     }
 
-    /// The register that holds the base of the shadow in it.
-    pub fn shadow_register(&self) -> Option<u8> {
-        self.shadow_register
+    /// The register through which it loads values.
+    pub fn value_source(&self) -> Option<u8> {
+        self.value_source
+    }
+
+    /// The registers that tests against the shadow use in it: its base, and scratch.
+    pub fn test_registers(&self) -> Option<(u8, u8)> {
+        self.test_registers
     }
 }
 
@@ -123,8 +131,12 @@ pub struct Cache {
     by_page: AddressMap<Vec<Id>>,
     next: u64,
     start: u64,
+    /// Next free byte of [`layout::FAR_CODE`].
+    far: u64,
     shared: Shared,
     second_used: bool,
+    /// Whether inserted code must leave also dead flags alone, as a handler of faults may look.
+    pub exact_flags: bool,
     /// Times the whole cache was flushed.
     pub flushes: u64,
 }
@@ -158,18 +170,20 @@ impl Cache {
     pub fn new() -> Result<Self, i32> {
         let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let (from, to) = (layout::CODE_CACHE.start, layout::CODE_CACHE.end);
-        let table = layout::INDIRECT_ENTRIES as u64 * 8;
+        let (from, to) = (layout::CODE_CACHE.start, layout::FAR_CODE.end);
+        let table = layout::INDIRECT_ENTRIES as u64 * 4;
         let second = layout::SECOND_ENTRIES as u64 * 16;
+        let returns = layout::RETURN_ENTRIES as u64 * 4;
         // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
             let protection = libc::PROT_READ | libc::PROT_WRITE;
             sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
+            sys::map_fixed(layout::RETURN_TABLE, returns, protection, flags, -1, 0)?;
             sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
             // Large programs jump all over the cache: page tables are what they wait for.
             let huge = libc::MADV_HUGEPAGE;
-            sys::syscall!(libc::SYS_madvise, from, to - from, huge);
+            sys::syscall!(libc::SYS_madvise, from, layout::CODE_CACHE.end - from, huge);
             sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, table, huge);
         }
         let mut cache = Self {
@@ -179,8 +193,10 @@ impl Cache {
             by_page: AddressMap::default(),
             next: from,
             start: from,
-            shared: Shared { table_miss: 0, verify_miss: 0, preempt_indirect: 0 },
+            far: layout::FAR_CODE.start,
+            shared: Shared { table_miss: 0, verify_miss: 0, return_miss: 0, return_elsewhere: 0 },
             second_used: false,
+            exact_flags: false,
             flushes: 0,
         };
         cache.write_shared();
@@ -199,35 +215,44 @@ impl Cache {
             let _ = emit.jump(cpu::landmarks().exit_cache);
         };
         let table_miss = emit.here();
-        emit.store_cell(target, RCX);
+        emit.store_cell(target, RDX);
         restore_and_leave(&mut emit);
-        // target = rcx - rdx, by LEA and NOT because flags are the guest's: -rdx = !rdx + 1.
-        let verify_miss = emit.here();
-        emit.raw(&[0x48, 0xf7, 0xd2]); // not rdx
-        emit.raw(&[0x48, 0x8d, 0x4c, 0x11, 0x01]); // lea rcx, [rcx + rdx + 1]
-        emit.store_cell(target, RCX);
         // The second table: two words an entry, so the index is doubled before it is scaled.
-        emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, second_mask)));
-        emit.lea_sum(RDX, RDX, RDX);
+        let verify_miss = emit.here();
+        emit.store_cell(target, RDX);
         emit.store_cell(cpu::slot(SLOT_SECOND), RAX);
-        emit.load_scaled(RAX, RDX, layout::SECOND_TABLE);
-        emit.lea_sum(RCX, RCX, RAX);
+        emit.select_bits(RAX, RDX, cpu::field(offset_of!(Cpu, second_mask)));
+        emit.lea_sum(RAX, RAX, RAX);
+        emit.load_scaled(RCX, RAX, layout::SECOND_TABLE);
+        emit.lea_sum(RCX, RCX, RDX);
+        emit.load_scaled(RDX, RAX, layout::SECOND_TABLE + 8);
         emit.load_cell(RAX, cpu::slot(SLOT_SECOND));
         emit.jump_if_rcx_zero(5);
         let missing = emit.jump_hole();
-        emit.load_scaled(RDX, RDX, layout::SECOND_TABLE + 8);
         emit.store_cell(cpu::field(offset_of!(Cpu, entry)), RDX);
         emit.load_cell(RDX, cpu::slot(SLOT_RDX));
         emit.load_cell(RCX, cpu::slot(SLOT_RCX));
         emit.jump_cell(cpu::field(offset_of!(Cpu, entry)));
         emit.fill(missing);
         restore_and_leave(&mut emit);
-        let preempt_indirect = emit.here();
-        emit.store_cell(target, RDX);
-        restore_and_leave(&mut emit);
+        // Comes from a return, which has popped an address of ours.
+        let return_miss = emit.here();
+        emit.store(RSP, -8, RDX);
+        let return_elsewhere = emit.here();
+        emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, low_mask)));
+        emit.load_entry(RCX, layout::INDIRECT_TABLE);
+        emit.jump_register(RCX);
         self.copy_in(emit.bytes());
         self.start = self.next;
-        self.shared = Shared { table_miss, verify_miss, preempt_indirect };
+        self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere };
+    }
+
+    fn copy_far(&mut self, code: &[u8]) {
+        let end = self.far + code.len() as u64;
+        assert!(end <= layout::FAR_CODE.end, "the code cache is full");
+        // SAFETY: as for `copy_in`.
+        unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), self.far as *mut u8, code.len()) };
+        self.far = end;
     }
 
     fn copy_in(&mut self, code: &[u8]) {
@@ -239,28 +264,29 @@ impl Cache {
         self.next = (self.next + code.len() as u64).next_multiple_of(16);
     }
 
-    fn table(&mut self) -> &mut [u64] {
+    fn table(&mut self) -> &mut [u32] {
         // SAFETY: mapped in `new`, never unmapped, and only touched by the baton's holder.
         unsafe {
             std::slice::from_raw_parts_mut(
-                layout::INDIRECT_TABLE as *mut u64,
+                layout::INDIRECT_TABLE as *mut u32,
                 layout::INDIRECT_ENTRIES,
             )
         }
     }
 
     fn clear_table(&mut self) {
-        let miss = self.shared.table_miss;
+        let miss = self.shared.table_miss as u32;
         self.table().fill(miss);
+        returns().fill(self.shared.return_miss as u32);
         if self.second_used {
             second_table().fill([0; 2]);
             self.second_used = false;
         }
     }
 
-    /// Where indirect branches go whose target has no translation at hand.
-    pub fn table_miss(&self) -> u64 {
-        self.shared.table_miss
+    /// Where indirect branches go whose target has no translation at hand; where returns go.
+    pub fn misses(&self) -> (u64, u64) {
+        (self.shared.table_miss, self.shared.return_miss)
     }
 
     /// The live translation of a guest address.
@@ -281,6 +307,7 @@ impl Cache {
     /// Whether there may be no room for another translation.
     pub fn is_full(&self) -> bool {
         self.next + LARGEST_TRANSLATION > layout::CODE_CACHE.end
+            || self.far + LARGEST_TRANSLATION > layout::FAR_CODE.end
     }
 
     /// Translates a superblock into the cache, which is not full, for everyone to find. Also the
@@ -313,9 +340,10 @@ impl Cache {
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
-        let mut translation = lower(superblock, self.next, first_exit, self.shared, plan, variant);
+        let (places, shared, exact) = ((self.next, self.far), self.shared, self.exact_flags);
+        let mut translation = lower(superblock, places, first_exit, shared, plan, variant, exact);
         let shape = translation.shape.take();
-        let shadow_register = translation.shadow_register;
+        let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
@@ -323,7 +351,8 @@ impl Cache {
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
-        fragment.shadow_register = shadow_register;
+        fragment.test_registers = test_registers;
+        fragment.value_source = value_source;
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -340,7 +369,9 @@ impl Cache {
     ) -> Id {
         let id = self.fragments.len() as Id;
         let start = self.next;
+        let far = self.far;
         self.copy_in(&translation.code);
+        self.copy_far(&translation.far);
         self.exits.extend(translation.exits.iter().map(|exit| CacheExit {
             fragment: id,
             exit: *exit,
@@ -350,9 +381,11 @@ impl Cache {
             pc: superblock.pc,
             start,
             end: self.next,
+            far,
             body: start + u64::from(translation.body),
             map: translation.map,
             incoming: Vec::new(),
+            pads: translation.pads.into(),
             alive: true,
             observed: translation.record_register.map(|record_register| Observed {
                 record_register,
@@ -364,7 +397,8 @@ impl Cache {
             attended: false,
             comes_back: false,
             variant,
-            shadow_register: None,
+            test_registers: None,
+            value_source: None,
         });
         id
     }
@@ -395,7 +429,8 @@ impl Cache {
         }
         let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
         let prefix = fragment.start;
-        let displaced = std::mem::replace(&mut self.table()[entry], prefix);
+        let displaced = std::mem::replace(&mut self.table()[entry], prefix as u32);
+        let displaced = u64::from(displaced);
         if displaced != prefix && displaced != self.shared.table_miss {
             let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
             let other = &self.fragments[index];
@@ -425,11 +460,12 @@ impl Cache {
     pub fn drop_alone(&mut self, id: Id) {
         let fragment = &self.fragments[id as usize];
         let last = id as usize + 1 == self.fragments.len() && fragment.observed.is_none();
-        let start = fragment.start;
+        let (start, far) = (fragment.start, fragment.far);
         self.drop_one(id);
         if last {
             self.fragments.pop();
             self.next = start;
+            self.far = far;
             while self.exits.last().is_some_and(|exit| exit.fragment == id) {
                 self.exits.pop();
             }
@@ -449,6 +485,13 @@ impl Cache {
         // Nobody is inside, nor will be: the way back is not asked for again.
         (fragment.map, fragment.observed) = (Map::default(), None);
         let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
+        let own = fragment.start..fragment.end;
+        for back in std::mem::take(&mut fragment.pads) {
+            let entry = &mut returns()[back as usize & (layout::RETURN_ENTRIES - 1)];
+            if own.contains(&u64::from(*entry)) {
+                *entry = self.shared.return_miss as u32;
+            }
+        }
         for exit in std::mem::take(&mut fragment.incoming) {
             let from = &mut self.exits[exit as usize];
             from.linked = false;
@@ -457,9 +500,9 @@ impl Cache {
         if self.by_pc.get(&key(pc, variant)) == Some(&id) {
             self.by_pc.remove(&key(pc, variant));
         }
-        let miss = self.shared.table_miss;
+        let miss = self.shared.table_miss as u32;
         let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
-        if *entry == prefix {
+        if u64::from(*entry) == prefix {
             *entry = miss;
         }
         let second = &mut second_table()[second_index(pc)];
@@ -475,6 +518,7 @@ impl Cache {
         self.by_pc.clear();
         self.by_page.clear();
         self.next = self.start;
+        self.far = layout::FAR_CODE.start;
         self.clear_table();
         self.flushes += 1;
     }
@@ -501,6 +545,14 @@ impl Cache {
 /// Translations are found by address and variant: the upper bits of an address are all alike.
 fn key(pc: u64, variant: Variant) -> u64 {
     pc ^ (variant as u64) << 60
+}
+
+/// The table of returns, which translated calls write to.
+fn returns() -> &'static mut [u32] {
+    // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
+    unsafe {
+        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u32, layout::RETURN_ENTRIES)
+    }
 }
 
 fn second_table() -> &'static mut [[u64; 2]] {
@@ -530,5 +582,5 @@ fn write_displacement(at: u32, target: u32) {
 
 /// Whether an address lies in the cache.
 pub fn contains(address: u64) -> bool {
-    layout::CODE_CACHE.contains(&address)
+    (layout::CODE_CACHE.start..layout::FAR_CODE.end).contains(&address)
 }

@@ -46,7 +46,7 @@ pub mod reg {
 }
 
 /// Number of places that translated code can keep guest registers in.
-pub const SLOTS: usize = 8;
+pub const SLOTS: usize = 9;
 
 /// The shared block. Offsets into it are baked into translated code.
 #[repr(C, align(64))]
@@ -62,13 +62,19 @@ pub struct Cpu {
     /// Ticks left until the next preemption.
     pub ticks: u64,
     /// Bits of a pc that index the table of indirect branches.
-    pub table_mask: u64,
+    pub indirect_mask: u64,
+    /// Bits of a pc that index the table of returns.
+    pub return_mask: u64,
+    /// The low ones of the former.
+    pub low_mask: u64,
     /// Bits of a pc that index the second table.
     pub second_mask: u64,
     /// Next free byte of the event buffer.
     pub events: u64,
     /// Base of the shadow, see [`super::screen`].
     pub shadow: u64,
+    /// The bit that every byte of the shadow has that is not zero, eight times.
+    pub shadow_bits: u64,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -87,10 +93,13 @@ pub static mut CPU: Cpu = Cpu {
     target: 0,
     exit: 0,
     ticks: 0,
-    table_mask: super::layout::TABLE_MASK,
+    indirect_mask: super::layout::INDIRECT_MASK,
+    return_mask: super::layout::RETURN_MASK,
+    low_mask: super::layout::INDIRECT_LOW,
     second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
     events: 0,
     shadow: super::layout::SHADOW_BASE,
+    shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
     entry: 0,
     vector_state: 0,
     attention: 0,

@@ -8,6 +8,7 @@ use super::events::Ring;
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
 use super::screen::{self, Shadow};
@@ -62,6 +63,10 @@ pub struct Engine {
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// The guest's first thread.
+    pub first: *mut Thread,
+    /// What of the run is recorded.
+    pub region: Region,
     /// Writes a recording, if one is made.
     pub recorder: Option<Box<Recorder>>,
     /// Reads one, if it is replayed.
@@ -116,11 +121,6 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
-/// Whether the host has sent something. Called from the signal handler.
-pub fn is_ordered() -> bool {
-    engine().ring.as_ref().is_some_and(|ring| ring.mailbox().has_mail())
-}
-
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
 pub fn runs_over(end: u64) -> bool {
     engine().ring.as_ref().is_some_and(|ring| end > ring.end())
@@ -154,6 +154,8 @@ impl Engine {
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            first: null_mut(),
+            region: Region::default(),
             recorder: None,
             replayer: None,
             ring,
@@ -178,6 +180,17 @@ impl Engine {
         let number = self.plan_number.to_le_bytes();
         self.define(&[event::PLAN.to_le_bytes(), number].concat());
         self.mute_unless_observed(sys::gettid());
+    }
+
+    /// A guest that handles faults can see flags that nothing else reads.
+    pub fn handlers_changed(&mut self) {
+        let handles = |signal: &i32| self.actions.get(*signal).is_handler();
+        let faults = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP];
+        let exact = faults.iter().any(handles);
+        if exact && !std::mem::replace(&mut self.cache.exact_flags, exact) {
+            self.cache.flush();
+            self.define(&event::FLUSH.to_le_bytes());
+        }
     }
 
     fn arrange(&mut self, plan: Plan) {
@@ -211,8 +224,10 @@ impl Engine {
         let plan = if inside { &self.config.plan } else { &self.outside };
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
-            instructions: if single { 1 } else { self.config.superblock_limit },
-            reserved: if plan.weaves() { 2 } else { 0 } + usize::from(plan.filter.is_some()),
+            instructions: self.config.superblock_limit,
+            alone: single,
+            reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
+                + usize::from(plan.values),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
@@ -262,6 +277,7 @@ impl Engine {
 pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
     install(fresh);
     let thread = Box::into_raw(thread);
+    engine().first = thread;
     let mut mask = Mask::default();
     // SAFETY: the kernel writes one mask; the thread was just made.
     unsafe {
@@ -271,22 +287,11 @@ pub fn start(fresh: Box<Engine>, thread: Box<Thread>) -> ! {
         (*thread).block.use_for_signals();
     }
     engine().actions.take_over();
-    begin_recording(thread);
+    // SAFETY: just made, and not running yet.
+    record::region::start(engine(), unsafe { &mut *thread });
     files::keep_spare();
     engine().announce(0..layout::USER_END);
     run(thread as u64)
-}
-
-/// Starts the log, if one is kept.
-fn begin_recording(thread: *mut Thread) {
-    let engine = engine();
-    let Some(how) = &engine.config.recording else { return };
-    let mut recorder = Recorder::start(how);
-    clock::arm(recorder.scheduler.slice(0));
-    baton::be_calm();
-    engine.recorder = Some(recorder);
-    // SAFETY: just made, and not running yet.
-    record::image::write(engine, unsafe { &*thread });
 }
 
 /// The life of a kernel thread that carries a guest thread.
@@ -302,7 +307,17 @@ pub extern "C" fn run(thread: u64) -> ! {
     let mut came_by = CameBy::Elsewhere;
     loop {
         // SAFETY: only this kernel thread frees it, at its end.
-        came_by = step(unsafe { &mut *thread }, came_by);
+        let thread = unsafe { &mut *thread };
+        record::region::look(thread);
+        let (alone, stops) = record::cut(engine());
+        if alone {
+            engine().alone = Some(cpu().registers.pc);
+        }
+        if stops {
+            thread.preempt = true;
+            thread.attention = 1;
+        }
+        came_by = step(thread, came_by);
     }
 }
 
@@ -325,6 +340,17 @@ pub unsafe fn take_baton(thread: *mut Thread) {
     // SAFETY: the caller's promise.
     unsafe {
         baton::acquire(thread);
+        resume(thread);
+    }
+}
+
+/// The thread has the baton: brings its state in.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+unsafe fn resume(thread: *mut Thread) {
+    // SAFETY: the caller's promise.
+    unsafe {
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
         let engine = engine();
@@ -354,8 +380,8 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         came_by = CameBy::Elsewhere;
     }
     // What the stream says is about to happen comes before any signal.
-    let looked_after = thread.looked_after.take_if(|pc| *pc == cpu().registers.pc).is_some();
-    if looked_after {
+    let looked_after = thread.looked_after.take_if(|(pc, _)| *pc == cpu().registers.pc);
+    if looked_after.is_some() {
         cpu().attention = 0;
     } else if cpu().attention != 0 || thread.attention != 0 {
         attend(thread);
@@ -373,11 +399,15 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         engine.alone = Some(cpu().registers.pc);
     }
     let pc = cpu().registers.pc;
-    let mut variant = if looked_after { Variant::Untested } else { Variant::Usual };
-    let mut reached = looked_after;
-    if !looked_after && engine.alone.is_none() && engine.stops.places().contains(&pc) {
+    let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
+    let mut reached = looked_after.is_some();
+    if !reached && engine.stops.places().contains(&pc) {
         match engine.reach(pc) {
-            Reached::Moved => return CameBy::Elsewhere,
+            Reached::Moved => {
+                engine.alone = None;
+                cpu().registers.flags |= traced;
+                return CameBy::Elsewhere;
+            }
             Reached::On(with) => variant = with,
         }
         reached = true;
@@ -399,13 +429,14 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     }
     engine.listed = None;
     if engine.cache.fragment(id).explicit {
-        reached |= engine.look_after(thread, looked_after);
+        reached |= engine.look_after(thread, looked_after.is_some());
     }
     let entry = engine.cache.fragment(id).body();
     // SAFETY: a live translation of the code at the guest's pc.
     unsafe { cpu::enter_cache(entry) };
-    if reached && engine.alone.is_none() && !has_executed(thread) {
-        thread.looked_after = Some(pc);
+    if reached && !has_executed(thread) {
+        let again = if variant == Variant::Usual { Variant::Untested } else { variant };
+        thread.looked_after = Some((pc, again));
     }
     if engine.alone.take() == Some(pc) {
         cpu().registers.flags |= traced;
@@ -438,7 +469,7 @@ impl Engine {
     /// Whether events say so already.
     fn look_after(&mut self, thread: &Thread, looked_after: bool) -> bool {
         let plan = &self.config.plan;
-        let (lists, tests) = (plan.memory, plan.filter.is_some());
+        let (lists, tests) = (plan.observes_accesses(), plan.filter.is_some());
         let repeats = tests && decode_one(cpu().registers.pc).is_string_instruction();
         self.listed = (lists && !repeats).then(|| record_accesses(thread));
         if repeats {
@@ -519,7 +550,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         }
         EXIT_SUSPECT => {
             screen::look(thread);
-            thread.looked_after = Some(cpu().registers.pc);
+            thread.looked_after = Some((cpu().registers.pc, Variant::Untested));
         }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
@@ -538,7 +569,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             ExitKind::Suspect(pc) => {
                 cpu().registers.pc = pc;
                 screen::look(thread);
-                thread.looked_after = Some(pc);
+                thread.looked_after = Some((pc, Variant::Untested));
             }
             ExitKind::Indirect => {}
         },
@@ -587,15 +618,15 @@ fn refuse(pc: u64) -> ! {
 
 /// The running thread has had its ticks.
 fn slice_ended(thread: &mut Thread) {
-    match &mut engine().recorder {
-        Some(recorder) => {
-            let now = clock::now();
-            recorder.scheduler.slice_ended(thread.tid, now);
-            clock::arm(recorder.scheduler.slice(now));
+    let left = record::region::left(engine());
+    let stops = match &mut engine().recorder {
+        Some(recorder) => record::slice_ended(recorder, thread.tid, left),
+        None => {
+            clock::arm(SLICE_TICKS);
+            true
         }
-        None => clock::arm(SLICE_TICKS),
-    }
-    thread.preempt = true;
+    };
+    thread.preempt |= stops;
     thread.attention = 1;
 }
 
@@ -611,9 +642,14 @@ fn attend(thread: &mut Thread) {
         && !record::keeps_running(engine(), thread.tid)
     {
         record::stopped(engine());
-        drop_baton(thread);
-        // SAFETY: our own thread.
-        unsafe { take_baton(thread) };
+        let next = record::next(engine());
+        thread.move_out();
+        RUNNING.store(null_mut(), Ordering::Relaxed);
+        // SAFETY: our own thread, which holds the baton.
+        unsafe {
+            baton::hand_over(thread, next);
+            resume(thread);
+        }
     }
 }
 

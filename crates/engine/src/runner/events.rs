@@ -51,7 +51,8 @@ fn start_of(buffer: usize) -> u64 {
     FIRST_BUFFER + buffer as u64 * SPACING
 }
 
-/// Maps a ring where translated code expects it.
+/// Maps a ring where translated code expects it. Its pages come as they are used: most processes
+/// are short, and all of them at once would take ten times as long as such a one runs.
 fn map(flags: i32, file: i32, place: u64) -> Result<(), i32> {
     let base = layout::EVENT_BUFFERS.start;
     // SAFETY: ranges of the engine's own, where nothing is, or an older ring that this one takes
@@ -59,7 +60,6 @@ fn map(flags: i32, file: i32, place: u64) -> Result<(), i32> {
     unsafe { sys::map_fixed(base, HEADER_BYTES, READ_WRITE, flags, file, place)? };
     for buffer in 0..BUFFERS {
         let offset = place + HEADER_BYTES + buffer as u64 * BUFFER_BYTES;
-        let flags = flags | libc::MAP_POPULATE;
         // SAFETY: as above.
         unsafe {
             sys::map_fixed(start_of(buffer), BUFFER_BYTES, READ_WRITE, flags, file, offset)?;

@@ -22,8 +22,9 @@ impl GuestMemory for Checked {
 fn transfer(call: i64, address: u64, local: u64, length: usize) -> i64 {
     let own = [local, length as u64];
     let theirs = [address, length as u64];
+    // By the thread's number: the process's own is no good once its first thread has ended.
     // SAFETY: the local side is a live slice; the remote side is checked by the kernel.
-    unsafe { syscall!(call, sys::getpid(), own.as_ptr(), 1, theirs.as_ptr(), 1, 0) }
+    unsafe { syscall!(call, sys::gettid(), own.as_ptr(), 1, theirs.as_ptr(), 1, 0) }
 }
 
 /// Reads as many bytes as there are.

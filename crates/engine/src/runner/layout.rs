@@ -11,30 +11,47 @@ use std::ops::Range;
 pub const ENGINE: Range<u64> = 0x7000_0000..0x7fff_0000;
 
 /// Translated code.
-pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7c00_0000;
+pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7a00_0000;
 
-/// The table that takes some bits of a guest pc to the translation it probably has. The highest of
-/// the runner's mappings here: see [`BEYOND_TABLE`].
-pub const INDIRECT_TABLE: u64 = 0x7fc0_0000;
+/// What translated code hardly ever needs, kept apart so that the rest lies close together.
+pub const FAR_CODE: Range<u64> = 0x7a00_0000..0x7c00_0000;
 
-/// Number of entries of [`INDIRECT_TABLE`]: with eight bytes each, one huge page.
-pub const INDIRECT_ENTRIES: usize = 1 << 18;
+/// The table that takes some bits of a guest pc to the translation it probably has. It and
+/// [`RETURN_TABLE`] are the highest of the runner's mappings here: see [`BEYOND_TABLES`].
+pub const INDIRECT_TABLE: u64 = 0x7f80_0000;
 
-/// The bits of a branch target that index [`INDIRECT_TABLE`]: some low ones, and above them all
-/// that are zero in addresses of user space.
-pub const TABLE_MASK: u64 = NARROW_MASK | !0 << USER_BITS;
+/// Number of entries of [`INDIRECT_TABLE`]: with four bytes each, one huge page.
+pub const INDIRECT_ENTRIES: usize = 1 << 19;
 
-/// The low ones alone, for a guest that has something in [`BEYOND_TABLE`].
-pub const NARROW_MASK: u64 = INDIRECT_ENTRIES as u64 - 1;
+const INDIRECT_BYTES: u64 = 4 * INDIRECT_ENTRIES as u64;
+
+/// The table that takes some bits of a return address to the pad of the call that pushed it last.
+pub const RETURN_TABLE: u64 = INDIRECT_TABLE + 3 * INDIRECT_BYTES;
+
+/// Number of entries of [`RETURN_TABLE`].
+pub const RETURN_ENTRIES: usize = 1 << 16;
+
+/// The bits of a target that index each table: some low ones, and above them all that are zero in
+/// addresses of user space.
+pub const INDIRECT_MASK: u64 = INDIRECT_LOW | !0 << USER_BITS;
+/// See [`INDIRECT_MASK`].
+pub const RETURN_MASK: u64 = RETURN_LOW | !0 << USER_BITS;
+
+/// The low ones alone, for a guest that has something in [`BEYOND_TABLES`] itself, and for code
+/// that all translations share: a fault there would be no instruction's.
+pub const INDIRECT_LOW: u64 = INDIRECT_ENTRIES as u64 - 1;
+/// See [`INDIRECT_LOW`].
+pub const RETURN_LOW: u64 = RETURN_ENTRIES as u64 - 1;
 
 const USER_BITS: u32 = 47;
 
 /// The index of a target in the kernel's half is this, above the low bits.
 pub const KERNEL_HALF: u64 = u64::MAX >> USER_BITS;
 
-/// What [`TABLE_MASK`] makes of targets outside of user space leads here, where nothing may be.
-pub const BEYOND_TABLE: Range<u64> = INDIRECT_TABLE + 8 * INDIRECT_ENTRIES as u64
-    ..INDIRECT_TABLE + 8 * INDIRECT_ENTRIES as u64 * (KERNEL_HALF + 1);
+/// Where the masks lead for targets outside of user space. Nothing may be there but the tables
+/// themselves: their entries are all of one form, so whoever meets the wrong one only misses.
+pub const BEYOND_TABLES: Range<u64> =
+    INDIRECT_TABLE + INDIRECT_BYTES..INDIRECT_TABLE + INDIRECT_BYTES * (KERNEL_HALF + 1);
 
 /// The table for those whose entry there another pc has taken: minus the pc, and the body.
 pub const SECOND_TABLE: u64 = 0x7380_0000;

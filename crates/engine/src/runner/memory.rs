@@ -6,6 +6,7 @@
 use super::cpu::cpu;
 use super::layout;
 use super::translate::superblock::CodeSource;
+use recording::log::FileView;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -24,6 +25,8 @@ pub struct Mapping {
     pub offset: u64,
     /// Device and inode, where other mappings of the same file share its contents.
     pub identity: Option<(u64, u64)>,
+    /// Where a recording has what the file contained; its offset is not kept up to date.
+    pub view: Option<FileView>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,9 +109,10 @@ impl Memory {
         if range.is_empty() {
             return;
         }
-        if overlap(&range, &layout::BEYOND_TABLE) {
+        if overlap(&range, &layout::BEYOND_TABLES) {
             // Branches to addresses that no program can have would read there.
-            cpu().table_mask = layout::NARROW_MASK;
+            cpu().indirect_mask = layout::INDIRECT_LOW;
+            cpu().return_mask = layout::RETURN_LOW;
         }
         self.remove(range.clone());
         if let Some((start, below)) = self.entries.range_mut(..range.start).next_back()
@@ -231,6 +235,7 @@ fn continues(below: &Mapping, distance: u64, above: &Mapping) -> bool {
         && below.shared == above.shared
         && below.identity == above.identity
         && below.file == above.file
+        && below.view.map(|view| view.key) == above.view.map(|view| view.key)
         && (below.file.is_none() || below.offset + distance == above.offset)
 }
 

@@ -14,6 +14,9 @@ use crate::ring::{self, Order};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+/// How often an answer of the host is waited for, 20 ms each time.
+const MOST_WAITS: usize = 3000;
+
 /// Takes the text out of the mailbox.
 fn take(ring: &Ring) -> Option<Order> {
     let mailbox = ring.mailbox();
@@ -75,8 +78,9 @@ impl Engine {
         }
     }
 
+    /// A host that has ended does not answer.
     fn wait_for_functions(&mut self) {
-        loop {
+        for _ in 0..MOST_WAITS {
             let Some(ring) = &self.ring else { return };
             let mailbox = ring.mailbox();
             events::wait_for_host(&mailbox.sent, mailbox.taken.load(Ordering::Relaxed));

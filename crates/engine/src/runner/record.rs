@@ -10,14 +10,20 @@
 //! * [`image`]: the process as it is when its log begins;
 //! * [`digest`]: what replay compares;
 //! * [`output`]: what whoever started the tool sees;
-//! * [`schedule`]: who runs next, and how long.
+//! * [`region`]: which part of the run;
+//! * [`schedule`]: who runs next, and how long;
+//! * [`decide`]: what is answered otherwise, or refused.
 
+mod decide;
 pub mod digest;
 pub mod files;
 pub mod image;
-mod log;
+pub mod log;
 mod output;
+pub mod region;
 pub mod schedule;
+
+pub use decide::{decide, wakes};
 
 use super::cpu::{NOT_STARTED, Registers, cpu};
 use super::engine::{Engine, engine};
@@ -45,6 +51,12 @@ pub struct Recorder {
     outputs: output::Outputs,
     head: Vec<u8>,
     ranges: Vec<Range>,
+    /// Instructions that the running thread executes one by one before it stops.
+    steps: u64,
+    /// When the log began.
+    began: u64,
+    /// Whether the running thread lets others run.
+    yields: bool,
 }
 
 /// What is noted before a system call.
@@ -66,9 +78,9 @@ impl Peek for Memory {
     }
 }
 
-/// Whether this process is recorded.
+/// Whether this process is recorded, now or in a region to come.
 pub fn is_on() -> bool {
-    engine().recorder.is_some()
+    engine().config.recording.is_some()
 }
 
 impl Recorder {
@@ -84,6 +96,9 @@ impl Recorder {
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
+            steps: 0,
+            began: clock::now(),
+            yields: false,
         })
     }
 
@@ -150,8 +165,12 @@ pub fn position(memory: &Memory) -> Position {
 
 /// Before a system call: what must be known of it later.
 pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<Noted> {
-    engine.recorder.as_ref()?;
-    let check = digest::call(&cpu().registers, number, arguments, &engine.memory);
+    engine.config.recording.as_ref()?;
+    // A region that begins while the call is under way knows nothing of what was before it.
+    let check = match engine.recorder {
+        Some(_) => digest::call(&cpu().registers, number, arguments, &engine.memory),
+        None => 0,
+    };
     Some(Noted { check, before: effects::before(number, arguments, &engine.memory) })
 }
 
@@ -159,6 +178,7 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
 pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6], answer: i64) {
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     recorder.ranges.clear();
+    let output = recorder.outputs.end(answer);
     let check = noted.check;
     if answer == NOT_STARTED {
         recorder.call(memory, Call { number, answer, check, ..Call::default() });
@@ -171,7 +191,6 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
     recorder.ranges.extend(numbers_written(number, arguments, answer));
-    let output = recorder.outputs.of(number, arguments, answer);
     recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
     if number as i64 == libc::SYS_mmap && answer > 0 {
         files::mapped(recorder, arguments);
@@ -238,6 +257,39 @@ pub fn stopped(engine: &mut Engine) {
     }
 }
 
+/// The running thread has had its ticks. Whether it stops here; else a few instructions later.
+pub fn slice_ended(recorder: &mut Recorder, thread: i32, left: u64) -> bool {
+    let now = clock::now();
+    recorder.scheduler.slice_ended(thread, now);
+    clock::arm(recorder.scheduler.slice(now).min(left));
+    recorder.steps = recorder.scheduler.steps();
+    recorder.steps == 0
+}
+
+/// Before the running thread goes on: whether one instruction is to be executed by itself, and
+/// whether it is to stop now.
+pub fn cut(engine: &mut Engine) -> (bool, bool) {
+    let Some(recorder) = engine.recorder.as_mut().filter(|recorder| recorder.steps > 0) else {
+        return (false, false);
+    };
+    recorder.steps -= 1;
+    (recorder.steps > 0, recorder.steps == 0)
+}
+
+/// The running thread has woken or made others: with a seed they must have come before it goes on,
+/// or the choice of who is next would depend on how fast they are.
+pub fn await_others(engine: &Engine, before: u64, others: i64) {
+    let seeded = engine.recorder.as_ref().is_some_and(|recorder| recorder.scheduler.is_seeded());
+    if let (true, Ok(others @ 1..)) = (seeded, u64::try_from(others)) {
+        baton::await_come(before + others);
+    }
+}
+
+/// Whether the running thread has asked to let others run.
+pub fn takes_yield(engine: &mut Engine) -> bool {
+    engine.recorder.as_mut().is_some_and(|recorder| std::mem::take(&mut recorder.yields))
+}
+
 /// Which of those who wait for the baton is to have it.
 pub fn next(engine: &mut Engine) -> usize {
     let Some(recorder) = &mut engine.recorder else { return 0 };
@@ -284,6 +336,7 @@ pub fn not_executed(engine: &mut Engine, thread: &Thread) {
 
 /// In the child of a fork: a log of its own.
 pub fn forked(engine: &mut Engine, thread: i32) {
+    region::forked(engine);
     if let Some(recorder) = &mut engine.recorder {
         recorder.log = open(LogOrigin::Fork { parent: recorder.process });
         recorder.process = sys::getpid();

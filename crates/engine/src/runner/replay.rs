@@ -9,12 +9,14 @@
 //!
 //! * [`begin`] builds the process as the log says it was; [`memory`] arranges its address space;
 //! * [`calls`] gives system calls their recorded answers;
-//! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside.
+//! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside,
+//!   and [`extract`] cuts a region out.
 
 mod begin;
 mod calls;
 mod contexts;
 mod control;
+mod extract;
 mod memory;
 mod source;
 
@@ -171,9 +173,26 @@ fn reached(at: Position) {
         }
         _ => match replayer().source.peek() {
             Some(Entry::Switch { .. }) => replayer().contexts.park(),
-            Some(Entry::End(ending)) => finish(Some(*ending)),
+            Some(Entry::End(ending)) => {
+                let ending = *ending;
+                report_abort(ending);
+                finish(Some(ending))
+            }
+            None => finish(None),
             _ => diverge("a thread stopped, and nobody ran instead"),
         },
+    }
+}
+
+/// A process that gave up is reported like one that crashed.
+fn report_abort(ending: Ending) {
+    if ending == Ending::Signal(libc::SIGABRT) {
+        const SI_TKILL: i32 = -6;
+        // As it is reported, the process has sent it to itself.
+        let sender = sys::getpid() as u64;
+        let info = SignalInfo::fault(libc::SIGABRT, SI_TKILL, sender, (0, 0));
+        let thread = replayer().contexts.current();
+        report::crash(&info, &cpu().registers, thread, engine());
     }
 }
 

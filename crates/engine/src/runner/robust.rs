@@ -15,11 +15,11 @@ const LONGEST: usize = 2048;
 /// Marks what thread `tid` holds, by its list: next entry, offset from entry to word, entry that
 /// was being taken or released.
 pub fn release(head: u64, tid: i32) {
-    let word = |index: u64| read_u64(head.wrapping_add(8 * index));
-    let (Some(first), Some(offset), Some(pending)) = (word(0), word(1), word(2)) else { return };
     if head == 0 {
         return;
     }
+    let word = |index: u64| read_u64(head.wrapping_add(8 * index));
+    let (Some(first), Some(offset), Some(pending)) = (word(0), word(1), word(2)) else { return };
     let mut entry = first & !1;
     for _ in 0..LONGEST {
         if entry == head || entry == 0 {

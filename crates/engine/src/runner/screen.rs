@@ -17,6 +17,10 @@ use events::plan::{Filter, GRANULE, Paint};
 use events::record;
 use iced_x86::{Instruction, InstructionInfoFactory};
 
+/// Every byte of the table that is not zero has this bit, for translated code to find; the plan has
+/// the other seven.
+pub const PAINTED: u8 = 0x80;
+
 /// The table.
 pub struct Shadow;
 
@@ -61,10 +65,12 @@ impl Shadow {
         let count = (last - first + 1) as usize;
         // SAFETY: inside the table, which only the guest's own accesses through us and the host
         // look at, byte by byte.
-        unsafe { std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, paint.bits, count) };
+        unsafe {
+            std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, stored(paint.bits), count)
+        };
     }
 
-    /// The bits of a range, all together.
+    /// The bits of a range, all together, as the plan knows them.
     pub fn bits(&self, address: u64, size: u32) -> u8 {
         let Some(last) = address.checked_add(u64::from(size.max(1)) - 1) else { return 0 };
         if last >= USER_END {
@@ -74,7 +80,13 @@ impl Shadow {
         // SAFETY: inside the table.
         (first..=last)
             .fold(0, |bits, granule| bits | unsafe { *((granule + SHADOW_BASE) as *const u8) })
+            & !PAINTED
     }
+}
+
+/// Bits of a plan as the table has them.
+pub fn stored(bits: u8) -> u8 {
+    if bits & !PAINTED == 0 { 0 } else { bits | PAINTED }
 }
 
 /// Copies what has been written of a table; the rest is zero in both.

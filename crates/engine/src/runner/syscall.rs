@@ -50,6 +50,9 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
     if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
         return outcome;
     }
+    if let Some(outcome) = record::decide(engine, number, a) {
+        return outcome;
+    }
     let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
     match number as i64 {
         libc::SYS_mmap => memory::mmap(engine, a),
@@ -131,6 +134,9 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
         return;
     }
     follow_modules(engine, number, a, answer);
+    if number as i64 == libc::SYS_rt_sigaction && engine.config.plan.filter.is_some() {
+        engine.handlers_changed();
+    }
     if number as i64 == libc::SYS_madvise && a[2] == libc::MADV_DONTNEED as u64 {
         engine.code_changes(a[0], a[0].saturating_add(a[1]));
     }

@@ -7,6 +7,7 @@ use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
 use super::syscall::seccomp::Filter;
+use super::translate::lower::Variant;
 use std::sync::atomic::{AtomicPtr, AtomicU32};
 
 /// Room for the XSAVE image of x87, SSE and AVX, and then some.
@@ -77,14 +78,17 @@ pub struct Thread {
     pub fault: Option<SignalInfo>,
     /// Where translated code was left in the middle. Written by the signal handler.
     pub left_in: Option<Left>,
-    /// The dispatcher has looked after the instruction there, and it has not executed yet.
-    pub looked_after: Option<u64>,
+    /// The dispatcher has looked after the instruction there, which has not executed yet; how it is
+    /// to be run.
+    pub looked_after: Option<(u64, Variant)>,
     /// Others wait for the baton. Written by the signal handler.
     pub preempt: bool,
     /// How often waiters have asked for the baton by a signal that has not come yet.
     pub kicks: AtomicU32,
     /// In a system call with a mask of its own: a signal that comes is not blocked.
     pub suspended: bool,
+    /// The system call that it is in without the baton: number and arguments.
+    pub in_call: Option<(u64, [u64; 6])>,
     /// Belongs to a child process that shares the guest's memory.
     pub foreign: bool,
     /// Signal dispositions of that child, where it does not share them too.
@@ -118,6 +122,7 @@ impl Thread {
             preempt: false,
             kicks: AtomicU32::new(0),
             suspended: false,
+            in_call: None,
             foreign: false,
             own_actions: None,
             filters: Vec::new(),

@@ -6,6 +6,8 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
 pub const PAGE: u64 = 0x1000;
+/// Of larger address spaces even the page tables take long to read.
+const MOST_MAPPED: u64 = 8 << 30;
 /// The most pieces that one read takes.
 const PIECES: usize = 1024;
 
@@ -15,6 +17,8 @@ pub struct Area {
     pub range: Range<u64>,
     /// Backed by nothing, so that a page that is not there yet reads as zeros.
     anonymous: bool,
+    /// What `/proc` calls it.
+    name: String,
 }
 
 /// The mappings of a process that may be written, private and shared.
@@ -41,15 +45,21 @@ impl Areas {
         let range = u64::from_str_radix(start, 16).ok()?..u64::from_str_radix(end, 16).ok()?;
         let rights = words.next()?.as_bytes();
         let inode = words.nth(2)?;
+        let name = words.next().unwrap_or("memory without a name").to_owned();
         if !rights.starts_with(b"rw") {
             return None;
         }
         if rights[3] == b'p' {
-            self.private.push(Area { range, anonymous: inode == "0" });
+            self.private.push(Area { range, anonymous: inode == "0", name });
         } else {
             self.shared.push(range);
         }
         Some(())
+    }
+
+    /// How many bytes of private memory are mapped, whether they are there or not.
+    fn size(&self) -> u64 {
+        self.private.iter().map(|area| area.range.end - area.range.start).sum()
     }
 
     /// Whether all of these bytes may be written.
@@ -63,6 +73,11 @@ impl Areas {
             }
         }
         true
+    }
+
+    /// What the memory at an address is.
+    pub fn name(&self, address: u64) -> &str {
+        self.at(address).map_or("no private memory", |area| &area.name)
     }
 
     fn at(&self, address: u64) -> Option<&Area> {
@@ -80,9 +95,13 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Which pages there are to be copied.
+    /// Which pages there are to be copied; an error also where so much is mapped that finding out
+    /// would take long.
     pub fn plan(process: &Process) -> std::io::Result<Self> {
         let areas = Areas::of(process)?;
+        if areas.size() > MOST_MAPPED {
+            return Err(std::io::ErrorKind::FileTooLarge.into());
+        }
         let pagemap = File::open(format!("/proc/{}/pagemap", process.pid))?;
         let mut snapshot = Self { areas, ..Self::default() };
         let mut runs = Vec::new();

@@ -36,6 +36,8 @@ pub struct Tally {
     pub sampled_out: u64,
     /// Calls that the table does not know, by name, that were not refused.
     pub unknown: BTreeMap<String, u64>,
+    /// Whether a program was ended because it could not be followed further.
+    pub cut_short: bool,
     /// Claims that did not hold.
     pub failures: Vec<String>,
     /// How many there were.
@@ -64,6 +66,7 @@ impl Tally {
         for (name, count) in other.unknown {
             *self.unknown.entry(name).or_default() += count;
         }
+        self.cut_short |= other.cut_short;
         self.calls += other.calls;
         self.compared += other.compared;
         self.threaded += other.threaded;

@@ -1,22 +1,26 @@
 //! The loop: stop every process of a program's tree at its system calls and compare.
 //!
-//! Not followed: programs that are sent real-time signals, as no safe interface tells of them.
+//! No safe interface tells of real-time signals: a program that is sent one is ended there.
 
+use super::calls::{Company, company, name, remapped, replaces_memory, show};
 use super::snapshot::Snapshot;
 use super::{Call, Table, Tally};
 use crate::singlestep::{Process, Registers, launch};
 use anyhow::Context;
-use base::system_call::{self, number as n};
+use base::system_call::number as n;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
-use nix::sys::signal::Signal;
+use nix::sys::signal::{self, Signal};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::ops::Range;
 use std::process::Stdio;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Memory of the process that is stopped.
 pub struct Memory<'a>(&'a Process);
@@ -33,16 +37,21 @@ impl Memory<'_> {
 /// Rows seen less often than this are always compared.
 const RARE: u64 = 10;
 /// What each call earns for copying, and the most that is ever copied at once.
-const ALLOWANCE: u64 = 2 << 20;
+const ALLOWANCE: u64 = 1 << 20;
 const MOST: u64 = 1 << 30;
 /// Answers that only tracers see: the call was interrupted and may be made again.
 const RESTARTS: Range<i64> = -516..-511;
 
-/// Runs a command to its end and compares its system calls with the table.
+/// Runs a command and compares its system calls with the table, to its end or until the time is over.
 ///
 /// # Errors
 /// When it cannot be started or followed.
-pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow::Result<Tally> {
+pub fn trace<T: Table>(
+    command: &[OsString],
+    output: Stdio,
+    limit: Duration,
+    table: &T,
+) -> anyhow::Result<Tally> {
     let root = launch(command, output)?;
     let follow = Options::PTRACE_O_EXITKILL
         | Options::PTRACE_O_TRACESYSGOOD
@@ -55,20 +64,30 @@ pub fn trace<T: Table>(command: &[OsString], output: Stdio, table: &T) -> anyhow
         table,
         // It is at the end of its exec.
         tasks: HashMap::from([(root, Task { inside: true, ..Task::default() })]),
-        sharing: HashSet::new(),
+        threaded: HashSet::new(),
+        shared: HashSet::new(),
         credit: ALLOWANCE,
         tally: Tally::default(),
     };
     resume(root, None);
-    tracer.run()?;
+    // Whoever waits for something that never comes would keep us waiting too.
+    let (ended, end) = mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let is_late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        is_late.then(|| signal::kill(root, Signal::SIGKILL))
+    });
+    tracer.run(root, &watch)?;
+    drop(ended);
     Ok(tracer.tally)
 }
 
 struct Tracer<'a, T: Table> {
     table: &'a T,
     tasks: HashMap<Pid, Task<T::Before>>,
-    /// Threads, and processes that share memory without waiting for each other.
-    sharing: HashSet<Pid>,
+    /// Processes that have, or had, several threads.
+    threaded: HashSet<Pid>,
+    /// Processes that share memory without waiting for each other.
+    shared: HashSet<Pid>,
     credit: u64,
     tally: Tally,
 }
@@ -85,6 +104,8 @@ struct Task<B> {
     last: Option<Call>,
     /// Where the kernel writes whenever it likes (`rseq`).
     scratch: Range<u64>,
+    /// How much memory it had last.
+    size: u64,
 }
 
 struct Pending<B> {
@@ -96,7 +117,7 @@ struct Pending<B> {
 
 impl<B> Default for Task<B> {
     fn default() -> Self {
-        Self { fresh: false, inside: false, pending: None, last: None, scratch: 0..0 }
+        Self { fresh: false, inside: false, pending: None, last: None, scratch: 0..0, size: 0 }
     }
 }
 
@@ -106,24 +127,37 @@ fn resume(pid: Pid, signal: Option<Signal>) {
 }
 
 impl<T: Table> Tracer<'_, T> {
-    fn run(&mut self) -> anyhow::Result<()> {
+    fn run<W>(&mut self, root: Pid, watch: &JoinHandle<W>) -> anyhow::Result<()> {
         let any = Some(WaitPidFlag::__WALL | WaitPidFlag::__WNOTHREAD);
         while !self.tasks.is_empty() {
+            if !self.tasks.contains_key(&root) && watch.is_finished() {
+                self.end();
+            }
             match waitpid(None, any) {
                 Ok(status) => self.stopped(status)?,
                 Err(Errno::EINTR) => {}
                 Err(Errno::ECHILD) => return Ok(()),
+                Err(Errno::EINVAL) => self.end(),
                 Err(error) => return Err(error).context("waiting for the program"),
             }
         }
         Ok(())
     }
 
+    /// Ends the program, as a real-time signal has come or the time is over.
+    fn end(&mut self) {
+        self.tally.cut_short = true;
+        for pid in self.tasks.keys() {
+            // It may have ended by itself.
+            let _ = signal::kill(*pid, Signal::SIGKILL);
+        }
+    }
+
     fn stopped(&mut self, status: WaitStatus) -> anyhow::Result<()> {
         match status {
             WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..) => {
                 self.tasks.remove(&pid);
-                self.sharing.remove(&pid);
+                self.alone(pid);
             }
             WaitStatus::PtraceSyscall(pid) => {
                 match self.system_call(pid) {
@@ -157,8 +191,8 @@ impl<T: Table> Tracer<'_, T> {
             }
             let task = self.tasks.entry(pid).or_default();
             task.scratch = 0..0;
-            self.sharing.remove(&pid);
-            self.sharing.remove(&old);
+            self.alone(pid);
+            self.alone(old);
             return;
         }
         let Ok(child) = ptrace::getevent(pid) else { return };
@@ -166,10 +200,17 @@ impl<T: Table> Tracer<'_, T> {
         let call = self.tasks.get(&pid).and_then(|task| task.pending.as_ref()).map(|it| it.call);
         // Its first stop may already have come.
         self.tasks.entry(child).or_insert(Task { fresh: true, ..Task::default() });
-        if call.is_some_and(|call| shares_memory(&call, event)) {
-            self.sharing.insert(pid);
-            self.sharing.insert(child);
+        match call.map(|call| company(&call, &Memory(&Process { pid }))) {
+            Some(Company::Threads) => self.threaded.extend([pid, child]),
+            Some(Company::Process) => self.shared.extend([pid, child]),
+            Some(Company::Nobody) | None => {}
         }
+    }
+
+    /// It has memory of its own, or none any more.
+    fn alone(&mut self, pid: Pid) {
+        self.threaded.remove(&pid);
+        self.shared.remove(&pid);
     }
 
     fn system_call(&mut self, pid: Pid) -> Result<(), Errno> {
@@ -213,19 +254,23 @@ impl<T: Table> Tracer<'_, T> {
 
     /// A copy of memory, if this call is to be compared.
     fn snapshot(&mut self, process: &Process, row: Option<&str>) -> Option<Snapshot> {
-        if self.sharing.contains(&process.pid) && is_threaded(process.pid) {
+        let pid = process.pid;
+        if self.shared.contains(&pid) || self.threaded.contains(&pid) && is_threaded(pid) {
             self.tally.threaded += 1;
             return None;
         }
         self.credit = (self.credit + ALLOWANCE).min(MOST);
-        let mut snapshot = Snapshot::plan(process).ok()?;
-        let size = snapshot.size();
         let is_rare = row.is_some_and(|row| self.tally.seen(row) < RARE);
-        if size > MOST || size > self.credit && !is_rare {
+        let task = self.tasks.entry(process.pid).or_default();
+        let is_due = |size: u64| size <= MOST && (is_rare || size <= self.credit);
+        // What memory there was last time tells whether it is worth looking how much there is.
+        let planned = if is_due(task.size) { Snapshot::plan(process).ok() } else { None };
+        task.size = planned.as_ref().map_or(task.size, Snapshot::size);
+        let Some(mut snapshot) = planned.filter(|plan| is_due(plan.size())) else {
             self.tally.sampled_out += 1;
             return None;
-        }
-        self.credit = self.credit.saturating_sub(size);
+        };
+        self.credit = self.credit.saturating_sub(snapshot.size());
         snapshot.copy(process);
         Some(snapshot)
     }
@@ -254,6 +299,10 @@ impl<T: Table> Tracer<'_, T> {
         }
         let Ok(mut later) = Snapshot::plan(process) else { return };
         later.copy(process);
+        // Killed meanwhile, it may have gone on to its end: the kernel clears the thread's number.
+        if process.registers().is_err() {
+            return;
+        }
         self.tally.compared += 1;
         let mut allowed = claims.clone();
         allowed.push((scratch.start, scratch.end - scratch.start));
@@ -262,10 +311,11 @@ impl<T: Table> Tracer<'_, T> {
         let missed = uncovered(&changes, allowed);
         if !missed.is_empty() {
             self.tally.fail(format!(
-                "{} = {answer} changed {:x?} ({} runs of bytes); the table lists only {claims:x?}",
+                "{} = {answer} changed {:x?} ({} runs of bytes) in {}; the table lists only {claims:x?}",
                 show(&call),
                 &missed[..missed.len().min(4)],
                 missed.len(),
+                later.areas.name(missed[0].start),
             ));
         }
         if !failed {
@@ -301,67 +351,10 @@ impl<T: Table> Tracer<'_, T> {
     }
 }
 
-fn show(call: &Call) -> String {
-    system_call::show(call.number, call.arguments, &mut |_, _| None)
-}
-
-/// A call that has no row; of those that multiplex, with the request.
-fn name(call: &Call) -> String {
-    let name = system_call::name(call.number).unwrap_or("an unknown call");
-    match call.number {
-        n::ioctl | n::fcntl => format!("{name} {:#x}", call.arguments[1] as u32),
-        n::prctl | n::arch_prctl | n::keyctl => format!("{name} {:#x}", call.arguments[0] as u32),
-        _ => name.to_owned(),
-    }
-}
-
-/// Whether a child goes on in the caller's memory beside it.
-fn shares_memory(call: &Call, event: i32) -> bool {
-    match call.number {
-        n::clone => {
-            let flags = call.arguments[0] as i32;
-            flags & libc::CLONE_VM != 0 && flags & libc::CLONE_VFORK == 0
-        }
-        // Its flags are in memory; a child of its own memory comes with another event.
-        n::clone3 => event == libc::PTRACE_EVENT_CLONE,
-        _ => false,
-    }
-}
-
-/// Whether a process has, or may have, others in its memory. A process whose threads have all
-/// ended is alone again; what shares memory in other ways is given up.
+/// Whether a process has several threads now.
 fn is_threaded(pid: Pid) -> bool {
     let Ok(tasks) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return true };
     tasks.count() != 1
-}
-
-/// Whether memory after a call has nothing to do with memory before: it was replaced, or a child has
-/// run in it while the caller waited.
-fn replaces_memory(call: &Call, memory: &Memory) -> bool {
-    let flags = match call.number {
-        n::execve | n::execveat | n::vfork => return true,
-        n::clone => call.arguments[0],
-        n::clone3 => {
-            let mut flags = [0; 8];
-            if !memory.read(call.arguments[0], &mut flags) {
-                return true;
-            }
-            u64::from_le_bytes(flags)
-        }
-        _ => return false,
-    };
-    flags & u64::from(libc::CLONE_VM.cast_unsigned()) != 0
-}
-
-/// Where a call has put other pages.
-fn remapped(call: &Call, answer: i64) -> Option<(u64, u64)> {
-    let [first, second, third, ..] = call.arguments;
-    match call.number {
-        n::mmap => Some((answer.cast_unsigned(), second.next_multiple_of(0x1000))),
-        n::mremap => Some((answer.cast_unsigned(), third.next_multiple_of(0x1000))),
-        n::madvise => Some((first, second.next_multiple_of(0x1000))),
-        _ => None,
-    }
 }
 
 /// The parts of changes that no allowed range covers.

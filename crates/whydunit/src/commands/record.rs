@@ -1,11 +1,12 @@
 //! `whydunit record`: a program to its end, crash or kill, and one file from which all of it can be
 //! seen again.
 
+use super::moments::Moment;
 use super::run::{Guest, fault_or_input};
 use crate::exit::Exit;
 use crate::render::{self, Output};
 use anyhow::bail;
-use engine::config::Schedule;
+use engine::config::{Point, Schedule};
 use engine::host::Record as How;
 use replay::{RecordError, Recorded};
 use std::path::PathBuf;
@@ -34,6 +35,18 @@ pub struct Record {
     /// Let threads be interrupted inside blocks too, between any two instructions
     #[arg(long)]
     cut: bool,
+    /// Run at full speed to this place of the program, and record from there on
+    #[arg(long, value_name = "PLACE[#N]", conflicts_with = "skip")]
+    from: Option<Moment>,
+    /// Record until this place is reached, counted from the beginning of the region
+    #[arg(long, value_name = "PLACE[#N]", conflicts_with = "length")]
+    to: Option<Moment>,
+    /// Run this many ticks (taken backward branches, returns, indirect jumps) before recording
+    #[arg(long, value_name = "N")]
+    skip: Option<u64>,
+    /// Record this many ticks
+    #[arg(long, value_name = "N")]
+    length: Option<u64>,
     /// Say nothing when it went well
     #[arg(short, long)]
     quiet: bool,
@@ -60,7 +73,12 @@ impl Record {
     /// Records.
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut job = self.guest.job();
-        job.record = Some(How { schedule: self.schedule, cut: self.cut });
+        let point = |moment: &Option<Moment>, ticks: Option<u64>| match (moment, ticks) {
+            (Some(moment), _) => moment.point(&job.program).map(Some),
+            (None, ticks) => Ok(ticks.map(Point::Ticks)),
+        };
+        let (from, to) = (point(&self.from, self.skip)?, point(&self.to, self.length)?);
+        job.record = Some(How { schedule: self.schedule, cut: self.cut, from, to });
         let path = self.output.clone().unwrap_or_else(|| self.guest.default_file());
         let recorded = match replay::record(&job, &path, self.force || self.output.is_none()) {
             Ok(recorded) => recorded,

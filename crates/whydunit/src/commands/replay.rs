@@ -1,13 +1,17 @@
 //! `whydunit replay`: a recording again, without the inputs, files, clock and network of that day.
 
 use super::count::{self, Report as Counts};
+use super::moments::Moment;
 use super::run::fault_or_input;
 use crate::exit::Exit;
-use anyhow::Context;
+use crate::render;
+use anyhow::anyhow;
 use engine::report::Replayed;
 use events::{Discard, Plan};
+use replay::outputs::Outputs;
 use replay::{Session, Shown};
 use serde::Serialize;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit replay`.
@@ -35,6 +39,9 @@ pub struct Replay {
     /// Only this process, by its number in `whydunit info`
     #[arg(long, value_name = "N")]
     process: Option<u32>,
+    /// Go to a moment and show where it is: PLACE[#N], @TICKS, crash or end
+    #[arg(long, value_name = "MOMENT", conflicts_with_all = ["check", "count"])]
+    at: Vec<Moment>,
     /// List what is in the log in place of replaying it
     #[arg(long, hide = true)]
     entries: bool,
@@ -56,7 +63,11 @@ impl Replay {
     /// Replays.
     pub fn run(self) -> anyhow::Result<Exit> {
         let session = Session::open(&self.file)
-            .with_context(|| format!("{} cannot be replayed", self.file.display()))?;
+            .map_err(|error| anyhow!("{} {error}", self.file.display()))?;
+        if !session.recording().is_complete() {
+            let state = session.recording().completeness();
+            render::note(&format!("{} is not complete: {state}", self.file.display()));
+        }
         let numbers: Vec<u32> = match self.process {
             Some(number) => vec![number],
             None => session.recording().processes().iter().map(|start| start.process).collect(),
@@ -64,17 +75,41 @@ impl Replay {
         if self.entries {
             return list(&session, &numbers);
         }
-        let mut reports = Vec::new();
-        for process in numbers {
-            reports.push(self.one(&session, process)?);
+        if !self.at.is_empty() {
+            return self.visit(&session);
         }
+        let mut reports = Vec::new();
+        let several = numbers.len() > 1 && !self.silent && !self.json;
+        let mut file = several.then(tempfile::tempfile).transpose()?;
+        let mut outputs = Outputs::default();
+        for process in numbers {
+            let shown = match &file {
+                Some(file) => Shown::File(file.as_raw_fd()),
+                None if self.silent || self.json => Shown::Nothing,
+                None => Shown::Output,
+            };
+            reports.push(self.one(&session, process, shown)?);
+            file.as_mut().map(|file| outputs.take(file)).transpose()?;
+        }
+        outputs.write(&mut std::io::stdout(), &mut std::io::stderr())?;
         let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
         self.show(&reports)?;
         Ok(if diverged { Exit::Findings } else { Exit::Clean })
     }
 
-    fn one(&self, session: &Session, process: u32) -> anyhow::Result<Report> {
-        let shown = if self.silent || self.json { Shown::Nothing } else { Shown::Output };
+    /// Shows moments.
+    fn visit(&self, session: &Session) -> anyhow::Result<Exit> {
+        let mut line = session.timeline(self.process.unwrap_or(0)).map_err(fault_or_input)?;
+        for moment in &self.at {
+            let standing = moment.find(&mut line)?;
+            let seen = render::moment::Seen::of(&standing);
+            let text = if self.json { seen.json()? } else { seen.text() };
+            render::print(&text)?;
+        }
+        Ok(Exit::Clean)
+    }
+
+    fn one(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {
         if !self.count {
             let replayed = session
                 .replay(process, Plan::default(), shown, &mut |_| Box::new(Discard::default()))

@@ -14,7 +14,7 @@ use engine::log_listen::Ears;
 use events::count::Counter;
 use events::file::Writer;
 use events::{Consumer, Discard, Plan};
-use observe::Observe;
+use observe::{Changing, Observe};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
@@ -95,10 +95,18 @@ impl Run {
         let mut saved = saving.as_ref().map(Saving::consumer);
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
-        let outcome = self.guest.run(plan, &mut |_| match saved.take() {
-            Some(writer) => Box::new(writer),
-            None if measured => Box::new(Measure(Counter::default(), stats.clone())),
-            None => Box::new(Discard::default()),
+        let mut next = self.observe.next_plan()?;
+        let mut job = self.guest.job();
+        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
+        job.plan = plan;
+        job.controlled = next.is_some();
+        let outcome = run_job(&job, &mut |_| {
+            let consumer: Box<dyn Consumer> = match saved.take() {
+                Some(writer) => Box::new(writer),
+                None if measured => Box::new(Measure(Counter::default(), stats.clone())),
+                None => Box::new(Discard::default()),
+            };
+            Box::new(Changing { consumer, plan: next.take() })
         })?;
         if let Some(path) = &self.stats {
             let stats = stats.lock().unwrap_or_else(PoisonError::into_inner);
@@ -224,6 +232,11 @@ impl Guest {
         PathBuf::from(name)
     }
 
+    /// The program as it was named, and all of the command.
+    pub fn command(&self) -> &[OsString] {
+        &self.command
+    }
+
     /// Runs the program, and passes on what the engine wants to say.
     pub fn run(
         &self,
@@ -233,11 +246,7 @@ impl Guest {
         let mut job = self.job();
         job.resolve = (!plan.names.is_empty()).then(functions::resolver);
         job.plan = plan;
-        let outcome = host::run_with(&job, Ears::for_events(make)).map_err(fault_or_input)?;
-        for note in &outcome.notes {
-            render::note(note);
-        }
-        Ok(outcome)
+        run_job(&job, make)
     }
 
     /// Tells how the run went.
@@ -273,6 +282,18 @@ impl Guest {
             (ExitCodeOf::Tool, Ending::Exit(_)) => Exit::Clean,
         }
     }
+}
+
+/// Runs a job, and passes on what the engine wants to say.
+fn run_job(
+    job: &Job,
+    make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
+) -> anyhow::Result<Outcome> {
+    let outcome = host::run_with(job, Ears::for_events(make)).map_err(fault_or_input)?;
+    for note in &outcome.notes {
+        render::note(note);
+    }
+    Ok(outcome)
 }
 
 /// Sorts what went wrong into our faults and unusable input.

@@ -10,6 +10,7 @@ mod memory;
 mod stack;
 
 pub use cause::signal_name;
+pub use memory::{code_at, program, program_of};
 
 use super::finding;
 use super::style::Style;
@@ -28,11 +29,6 @@ const MOST_FRAMES: usize = 10_000;
 /// Local variables shown.
 const MOST_LOCALS: usize = 12;
 const LOCAL: Printing = Printing { depth: 2, elements: 8, text: 48, total: 90 };
-
-/// The code that a crash stopped at, at most one instruction of it.
-pub fn code_at(report: &CrashReport) -> Vec<u8> {
-    memory::code_at(report, report.pc)
-}
 
 /// A crash, explained.
 #[derive(Serialize)]
@@ -96,6 +92,14 @@ impl Crash {
             flags: report.flags,
         };
         Self { finding, crash: details }
+    }
+
+    /// The active calls up to the innermost of the program's own: function, and the address that
+    /// it is at, or would have come back to.
+    pub fn calls_to_own(&self) -> Vec<(Option<String>, Address)> {
+        let own = blamed(&self.crash.stack).unwrap_or(0);
+        let calls = self.crash.stack.iter().take(own + 1);
+        calls.map(|call| (call.function.clone(), call.address)).collect()
     }
 
     /// The crash on one screen.

@@ -5,13 +5,14 @@
 //! - `reference` steps it natively, with the processor and the kernel that the engine shows it;
 //! - `compare` puts the two side by side;
 //! - `forms` does so with random cases of every instruction form;
-//! - `screens` compares what a filter lets through.
+//! - `screens` compares what a filter lets through, `values` what was read and written.
 
 mod compare;
 mod engine_log;
 mod forms;
 mod reference;
 mod screens;
+mod values;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

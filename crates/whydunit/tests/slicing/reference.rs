@@ -103,7 +103,7 @@ impl<'a> Reference<'a> {
                         Event::Syscall { number, arguments, answer } => {
                             reference.system_call(number, &arguments, answer, instructions);
                         }
-                        Event::Access { .. } => {}
+                        _ => {}
                     }
                 }
             };

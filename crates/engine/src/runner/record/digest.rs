@@ -36,10 +36,10 @@ fn registers_and_stack(registers: &Registers, memory: &dyn Peek) -> u64 {
     if memory.read(registers.general[4], &mut stack) { mix_bytes(hash, &stack) } else { hash }
 }
 
-/// Of a thread between two instructions.
+/// Of a thread between two instructions. Flags do not count: where nobody will read them the
+/// counting of ticks uses them.
 pub fn state(registers: &Registers, memory: &dyn Peek) -> u32 {
-    const ARITHMETIC: u64 = 0x8d5;
-    fold(mix(registers_and_stack(registers, memory), registers.flags & ARITHMETIC))
+    fold(registers_and_stack(registers, memory))
 }
 
 /// Of a thread that makes a system call, and of what it hands over.

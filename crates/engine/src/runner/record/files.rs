@@ -118,7 +118,7 @@ pub fn mapped(recorder: &mut Recorder, arguments: [u64; 6]) {
         return;
     }
     if let Some(view) = view(recorder, descriptor as i32, offset, length) {
-        let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor as i32));
+        let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32));
         let path = link.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
         recorder.put(&Entry::Mapped { path, view }, 0);
     }

@@ -6,55 +6,68 @@ use crate::runner::engine::Engine;
 use crate::runner::memory::Mapping;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::{clock, signal};
-use recording::log::{Entry, Image, MappingData, ThreadData};
+use recording::log::{Entry, FileView, Image, MappingData, ThreadData};
 use std::ops::Range;
 
 const PAGE: u64 = 4096;
 /// No payload is longer.
 const PIECE: u64 = 1 << 20;
 
-/// Writes down the whole process, whose only thread is `thread`.
+/// Writes down the whole process; `thread` runs, and its registers are put away.
 pub fn write(engine: &mut Engine, thread: &Thread) {
     let Some(mut recorder) = engine.recorder.take() else { return };
-    let mut image = Image {
-        time: clock::now(),
-        executable: engine.executable.to_string_lossy().into_owned(),
-        heap: (engine.memory.heap.start, engine.memory.heap.end),
-        stack_room: engine.memory.stack_room,
-        actions: (1..=signal::MAX as i32)
-            .map(|signal| engine.actions.get(signal).words())
-            .collect(),
-        threads: vec![thread_data(thread)],
-        running: thread.tid,
-        filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
-        ..Image::default()
-    };
-    let mappings: Vec<(Range<u64>, Mapping)> =
-        engine.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
-    for (range, mapping) in &mappings {
-        let length = range.end - range.start;
-        let view = mapping
-            .file
-            .as_ref()
-            .and_then(|path| files::view_of(&mut recorder, path, mapping.offset, length));
-        image.mappings.push(MappingData {
-            start: range.start,
-            end: range.end,
-            protection: mapping.protection,
-            shared: mapping.shared,
-            path: mapping.file.as_ref().map(ToString::to_string),
-            offset: mapping.offset,
-            view,
-        });
-    }
+    show_files(engine, &mut recorder);
+    let (image, ranges) = of(engine, threads(engine, thread), thread.tid);
     recorder.put(&Entry::Image(Box::new(image)), 0);
-    for (range, mapping) in &mappings {
-        if mapping.protection & libc::PROT_READ != 0 {
-            pages(&mut recorder, range.clone());
-        }
+    for range in ranges {
+        pages(range, &mut |start, bytes| {
+            recorder.put(&Entry::Pages { start }, bytes.len() as u32);
+            recorder.log.append(bytes);
+        });
     }
     recorder.running = thread.tid;
     engine.recorder = Some(recorder);
+}
+
+/// Finds out what the mapped files contain.
+fn show_files(engine: &mut Engine, recorder: &mut Recorder) {
+    let mappings: Vec<(Range<u64>, Mapping)> =
+        engine.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
+    for (range, mut mapping) in mappings {
+        let Some(path) = mapping.file.clone() else { continue };
+        let length = range.end - range.start;
+        mapping.view = files::view_of(recorder, &path, mapping.offset, length);
+        engine.memory.insert(range, mapping);
+    }
+}
+
+/// The process but for the contents of its memory, and where those are to be looked for.
+pub fn of(engine: &Engine, threads: Vec<ThreadData>, running: i32) -> (Image, Vec<Range<u64>>) {
+    let mapping = |(range, mapping): (Range<u64>, &Mapping)| MappingData {
+        start: range.start,
+        end: range.end,
+        protection: mapping.protection,
+        shared: mapping.shared,
+        path: mapping.file.as_ref().map(ToString::to_string),
+        offset: mapping.offset,
+        view: mapping.view.map(|view| FileView { offset: mapping.offset, ..view }),
+    };
+    let image = Image {
+        time: clock::now(),
+        executable: engine.executable.to_string_lossy().into_owned(),
+        mappings: engine.memory.iter().map(mapping).collect(),
+        heap: (engine.memory.heap.start, engine.memory.heap.end),
+        stack_room: engine.memory.stack_room,
+        actions: (1..=signal::MAX as i32)
+            .map(|number| engine.actions.get(number).words())
+            .collect(),
+        threads,
+        running,
+        filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
+    };
+    let readable = |(_, mapping): &(_, &Mapping)| mapping.protection & libc::PROT_READ != 0;
+    let ranges = engine.memory.iter().filter(readable).map(|(range, _)| range).collect();
+    (image, ranges)
 }
 
 /// A thread, whose registers are where it runs.
@@ -71,33 +84,49 @@ pub fn thread_data(thread: &Thread) -> ThreadData {
         signal_stack: thread.signal_stack,
         clear_tid: thread.clear_tid,
         robust_list: thread.robust_list,
-        call: None,
+        call: thread.in_call.map(|(number, arguments)| (number, arguments, 0)),
     }
 }
 
-/// Writes down the pages of a range that the guest has changed.
-fn pages(recorder: &mut Recorder, range: Range<u64>) {
+/// All threads that have not ended.
+fn threads(engine: &Engine, running: &Thread) -> Vec<ThreadData> {
+    let all = [engine.first].into_iter().chain(engine.threads.iter().copied());
+    let mut data = vec![thread_data(running)];
+    for thread in all.filter(|thread| !thread.is_null() && !std::ptr::eq(*thread, running)) {
+        // SAFETY: threads in the list, and the first until it ends, have not been freed.
+        let thread = unsafe { &*thread };
+        if thread.tid > 0 && !thread.foreign {
+            // Only a kernel thread itself knows its GS.
+            let mut other = thread_data(thread);
+            other.bases[1] = 0;
+            data.push(other);
+        }
+    }
+    data
+}
+
+/// Hands on the pages of a range that have contents of their own.
+pub fn pages(range: Range<u64>, put: &mut dyn FnMut(u64, &[u8])) {
     let mut start = None;
+    let mut run = |range: Range<u64>| {
+        for start in range.clone().step_by(PIECE as usize) {
+            let length = (range.end - start).min(PIECE) as usize;
+            // SAFETY: the kernel has pages there that the guest may read; the baton is ours.
+            put(start, unsafe { std::slice::from_raw_parts(start as *const u8, length) });
+        }
+    };
     for (page, changed) in changed_pages(range.clone()) {
         match (start, changed) {
             (None, true) => start = Some(page),
             (Some(first), false) => {
-                put_pages(recorder, first..page);
+                run(first..page);
                 start = None;
             }
             _ => {}
         }
     }
     if let Some(first) = start {
-        put_pages(recorder, first..range.end);
-    }
-}
-
-fn put_pages(recorder: &mut Recorder, range: Range<u64>) {
-    for start in range.clone().step_by(PIECE as usize) {
-        let length = (range.end - start).min(PIECE);
-        recorder.put(&Entry::Pages { start }, length as u32);
-        recorder.put_memory(start, length);
+        run(first..range.end);
     }
 }
 
@@ -109,7 +138,7 @@ fn changed_pages(range: Range<u64>) -> impl Iterator<Item = (u64, bool)> {
     const SWAPPED: u64 = 1 << 62;
     const OF_FILE: u64 = 1 << 61;
     const AT_ONCE: u64 = 8192;
-    let file = std::fs::File::open("/proc/self/pagemap").ok();
+    let file = std::fs::File::open("/proc/thread-self/pagemap").ok();
     let grown = range.start.max(first_mapped(&range))..range.end;
     let chunks = (grown.start..grown.end).step_by((AT_ONCE * PAGE) as usize);
     chunks.flat_map(move |first| {
@@ -133,7 +162,7 @@ fn changed_pages(range: Range<u64>) -> impl Iterator<Item = (u64, bool)> {
 
 /// Where the kernel's own mapping begins: the main stack is reserved far beyond what it has grown to.
 fn first_mapped(range: &Range<u64>) -> u64 {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
     maps.lines()
         .filter_map(|line| {
             let (start, end) = line.split_once(' ')?.0.split_once('-')?;

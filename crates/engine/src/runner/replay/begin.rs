@@ -3,7 +3,7 @@
 use super::contexts::{Contexts, InCall};
 use super::control::{self, Control};
 use super::memory::{self, Files};
-use super::source::Source;
+use super::source::{Source, unreadable};
 use super::{Replayer, diverge, run};
 use crate::config::Config;
 use crate::runner::cpu::Registers;
@@ -74,7 +74,7 @@ fn ignore_children() {
 /// Makes memory and threads from the image; the number of the thread that runs.
 fn build(block: Block) -> i32 {
     let Some(Entry::Image(image)) = super::replayer().source.take() else {
-        diverge("the log does not begin with an image")
+        unreadable("it was cut before the program began")
     };
     clear_stack();
     let replayer = super::replayer();
@@ -85,6 +85,7 @@ fn build(block: Block) -> i32 {
             file: data.path.as_deref().map(Into::into),
             offset: data.offset,
             identity: data.view.filter(|_| data.shared).map(|view| (0, view.identity)),
+            view: data.view,
         };
         memory::map(data.start..data.end, mapping, data.view.as_ref(), &mut replayer.files);
     }

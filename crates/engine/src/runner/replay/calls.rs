@@ -89,7 +89,9 @@ fn complete(made: InCall) {
             diverge(&format!("{} answers {answer} in place of {}", name(number), call.answer))
         }
     }
+    let before = engine().before_call(number, arguments);
     write_payload(&call);
+    engine().record_buffers(number, arguments, call.answer, before);
     make::answered(replayer().contexts.current(), number, arguments, call.answer);
 }
 
@@ -234,8 +236,15 @@ fn write_payload(call: &Call) {
 
 /// Shows again what the guest wrote to the tool's own output.
 fn show(output: Output, number: u64, a: [u64; 6], answer: i64) {
-    let Some(outputs) = replayer().outputs else { return };
+    // On the way to a child it is still its parent that writes.
+    let Some(outputs) = replayer().outputs.filter(|_| replayer().path.is_empty()) else { return };
     let Some(descriptor) = outputs.get(output.stream as usize - 1) else { return };
+    if outputs[0] == outputs[1] {
+        // One file for both: which it was, and when, stands before it.
+        let mut head = output.order.to_le_bytes().to_vec();
+        head.extend((u64::from(output.stream) << 56 | answer as u64).to_le_bytes());
+        sys::write_all(*descriptor, &head);
+    }
     let mut left = answer as u64;
     let mut put = |address: u64, length: u64| {
         let length = length.min(left);

@@ -3,8 +3,10 @@
 use super::diverge;
 use crate::runner::cpu;
 use crate::runner::engine::{self, engine};
+use crate::runner::record::image::thread_data;
 use crate::runner::syscall::process::child_of;
 use crate::runner::thread::Thread;
+use recording::log::ThreadData;
 
 /// A system call that a thread is in while others run.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +106,23 @@ impl Contexts {
         self.current = usize::MAX;
         // The signal handler looks at it until another one runs.
         std::mem::forget(context.thread);
+    }
+
+    /// All threads as they are.
+    pub fn data(&mut self) -> Vec<ThreadData> {
+        if let Some(context) = self.all.get_mut(self.current) {
+            context.thread.move_out();
+            context.gs = cpu::gs_base();
+        }
+        let data = |context: &Context| ThreadData {
+            bases: [context.thread.registers.fs, context.gs],
+            call: match context.state {
+                State::InCall(call) => Some((call.number, call.arguments, call.check)),
+                _ => None,
+            },
+            ..thread_data(&context.thread)
+        };
+        self.all.iter().map(data).collect()
     }
 
     /// All threads but the running one are gone, and it has another number.

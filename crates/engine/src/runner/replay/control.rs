@@ -1,6 +1,6 @@
 //! Asked from outside: runs to moments, leaves checkpoints.
 
-use super::replayer;
+use super::{extract, replayer};
 use crate::control::{Command, Goal, Instant, Reply, Stopped};
 use crate::report::Divergence;
 use crate::runner::cpu::cpu;
@@ -71,6 +71,7 @@ pub fn stand(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
         engine().finish_events();
         engine().ring = None;
     }
+    extract::end(end.is_some());
     let mut told = false;
     loop {
         if !std::mem::replace(&mut told, true) {
@@ -80,7 +81,11 @@ pub fn stand(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
             Some(Command::Run { to, plan }) if end.is_none() && divergence.is_none() => {
                 return go(to, plan);
             }
-            Some(Command::Run { .. } | Command::Where) => told = false,
+            Some(Command::Extract { to }) if end.is_none() && divergence.is_none() => {
+                extract::begin();
+                return go(to, None);
+            }
+            Some(Command::Run { .. } | Command::Extract { .. } | Command::Where) => told = false,
             Some(Command::Checkpoint) => checkpoint(),
             None => sys::exit_group(0),
         }
@@ -125,7 +130,8 @@ fn tell(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
         time: clock::now(),
         thread,
         hits: replayer().control.as_ref().map_or(0, |control| control.hits),
-        end,
+        ended: end.is_some(),
+        ending: end.flatten(),
         divergence,
         modules: report::modules(&engine().memory),
     };

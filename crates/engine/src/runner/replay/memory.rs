@@ -18,7 +18,8 @@ pub struct Files {
     /// By what they contain.
     contents: HashMap<FileKey, i32>,
     /// Files that are mapped shared, by which file they are: all mappings show the same bytes.
-    shared: HashMap<u64, i32>,
+    /// With what they contained when they were mapped last.
+    shared: HashMap<u64, (i32, FileKey)>,
 }
 
 impl Files {
@@ -29,30 +30,34 @@ impl Files {
 
     /// A descriptor that shows what a view shows.
     pub fn descriptor(&mut self, view: &FileView, shared: bool) -> i32 {
-        let found = match shared {
-            true => self.shared.get(&view.identity),
-            false => self.contents.get(&view.key),
-        };
-        if let Some(descriptor) = found {
+        if shared {
+            return self.shared_descriptor(view);
+        }
+        if let Some(descriptor) = self.contents.get(&view.key) {
             return *descriptor;
         }
-        let descriptor = self.unpack(view);
-        if shared {
-            self.shared.insert(view.identity, descriptor);
-        } else {
-            self.contents.insert(view.key, descriptor);
+        let descriptor = anonymous_file();
+        self.unpack(view, descriptor);
+        self.contents.insert(view.key, descriptor);
+        descriptor
+    }
+
+    /// The one that all shared mappings of a file have: it may have been written to since it was
+    /// mapped last.
+    fn shared_descriptor(&mut self, view: &FileView) -> i32 {
+        let (descriptor, key) = match self.shared.get(&view.identity) {
+            Some((descriptor, key)) => (*descriptor, Some(*key)),
+            None => (anonymous_file(), None),
+        };
+        if key != Some(view.key) {
+            self.unpack(view, descriptor);
+            self.shared.insert(view.identity, (descriptor, view.key));
         }
         descriptor
     }
 
     /// Puts contents into an anonymous file.
-    fn unpack(&self, view: &FileView) -> i32 {
-        // SAFETY: the kernel reads a terminated name.
-        let file =
-            unsafe { syscall!(libc::SYS_memfd_create, c"contents".as_ptr(), libc::MFD_CLOEXEC) };
-        if file < 0 {
-            report::refuse(&format!("no anonymous file: error {}", -file), 0);
-        }
+    fn unpack(&self, view: &FileView, file: i32) {
         let Some(id) = self.recording.labelled(view.key.0) else {
             diverge("contents of a mapped file are missing in the recording")
         };
@@ -67,8 +72,16 @@ impl Files {
             // SAFETY: the kernel reads a live slice.
             unsafe { syscall!(libc::SYS_pwrite64, file, piece.as_ptr(), piece.len(), at) };
         }
-        file as i32
     }
+}
+
+fn anonymous_file() -> i32 {
+    // SAFETY: the kernel reads a terminated name.
+    let file = unsafe { syscall!(libc::SYS_memfd_create, c"contents".as_ptr(), libc::MFD_CLOEXEC) };
+    if file < 0 {
+        report::refuse(&format!("no anonymous file: error {}", -file), 0);
+    }
+    file as i32
 }
 
 /// Puts a mapping where it was, and what a file had there into it.
@@ -113,6 +126,7 @@ pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) 
         offset,
         identity: view.filter(|_| shared).map(|view| (0, view.identity)),
         file: path.map(Into::into),
+        view,
     };
     map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);
 }
@@ -122,9 +136,9 @@ pub fn unshare() {
     // What is mapped anew is not guarded any more.
     engine().unguard_all();
     let files = std::mem::take(&mut replayer().files.shared);
-    for (identity, original) in files {
+    for (identity, (original, key)) in files {
         let copy = copy(original);
-        replayer().files.shared.insert(identity, copy);
+        replayer().files.shared.insert(identity, (copy, key));
         let mine = |mapping: &Mapping| mapping.identity == Some((0, identity));
         let ranges: Vec<(Range<u64>, Mapping)> = engine()
             .memory
@@ -147,11 +161,10 @@ pub fn unshare() {
 /// An anonymous file with the same contents.
 fn copy(original: i32) -> i32 {
     let mut status = [0u64; 18];
-    // SAFETY: the kernel reads a terminated name, writes one `struct stat`, and copies from one
-    // descriptor of ours to another.
+    let copy = anonymous_file();
+    // SAFETY: the kernel writes one `struct stat`, and copies from one descriptor of ours to
+    // another.
     unsafe {
-        let name = c"contents".as_ptr();
-        let copy = syscall!(libc::SYS_memfd_create, name, libc::MFD_CLOEXEC);
         syscall!(libc::SYS_fstat, original, status.as_mut_ptr());
         let size = status[6];
         syscall!(libc::SYS_ftruncate, copy, size);
@@ -162,6 +175,6 @@ fn copy(original: i32) -> i32 {
                 break;
             }
         }
-        copy as i32
     }
+    copy
 }

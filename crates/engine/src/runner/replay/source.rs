@@ -1,5 +1,6 @@
 //! The log as replay reads it: one entry ahead.
 
+use crate::runner::record::log::Log;
 use crate::runner::report;
 use recording::log::{self, Entry, FRAME};
 use recording::{LogReader, Recording};
@@ -10,13 +11,18 @@ pub struct Source {
     next: Option<Entry>,
     payload: u64,
     taken: u64,
+    /// Lengths and head of the next entry, as they stand in the log.
+    frame: Vec<u8>,
+    /// Where what is taken is copied to.
+    copy: Option<Log>,
 }
 
 impl Source {
     /// The log of a process from its beginning.
     pub fn open(recording: &Recording, process: u32) -> Self {
         let log = recording.log(process).unwrap_or_else(|error| unreadable(&error.to_string()));
-        let mut source = Self { log, next: None, payload: 0, taken: 0 };
+        let mut source =
+            Self { log, next: None, payload: 0, taken: 0, frame: Vec::new(), copy: None };
         source.advance();
         source
     }
@@ -29,6 +35,9 @@ impl Source {
     /// Takes the next entry. A payload that was not read is passed over.
     pub fn take(&mut self) -> Option<Entry> {
         let entry = self.next.take()?;
+        if let Some(copy) = &mut self.copy {
+            copy.append(&self.frame);
+        }
         if self.payload == 0 {
             self.advance();
         }
@@ -44,6 +53,9 @@ impl Source {
         if let Err(error) = self.log.read_exact(into) {
             unreadable(&error.to_string());
         }
+        if let Some(copy) = &mut self.copy {
+            copy.append(into);
+        }
         self.payload -= into.len() as u64;
         if self.payload == 0 && self.next.is_none() {
             self.advance();
@@ -53,6 +65,18 @@ impl Source {
     /// Bytes of the payload of the next entry, or what is left of the last one's.
     pub fn payload_length(&self) -> u64 {
         self.payload
+    }
+
+    /// Copies what is taken from now on to another log, or stops doing so; the one before.
+    pub fn copy_to(&mut self, log: Option<Log>) -> Option<Log> {
+        std::mem::replace(&mut self.copy, log)
+    }
+
+    /// Copies the next entry, which nobody will take.
+    pub fn copy_next(&mut self) {
+        if let (Some(copy), Some(Entry::End(_))) = (&mut self.copy, &self.next) {
+            copy.append(&self.frame);
+        }
     }
 
     /// Entries taken so far.
@@ -105,10 +129,12 @@ impl Source {
         if left - (FRAME as u64) < u64::from(head) + u64::from(payload) {
             return;
         }
-        let mut bytes = vec![0; head as usize];
-        read(&mut bytes);
+        let mut bytes = vec![0; FRAME + head as usize];
+        bytes[..FRAME].copy_from_slice(&frame);
+        read(&mut bytes[FRAME..]);
         self.payload = u64::from(payload);
-        self.next = log::read_head(&bytes);
+        self.next = log::read_head(&bytes[FRAME..]);
+        self.frame = bytes;
         if self.next.is_none() {
             unreadable("an entry of the log makes no sense to this version");
         }
@@ -116,7 +142,7 @@ impl Source {
 }
 
 /// The recording is damaged.
-fn unreadable(why: &str) -> ! {
+pub fn unreadable(why: &str) -> ! {
     report::send(&crate::report::Message::Refused(format!("the recording cannot be read: {why}")));
     crate::runner::sys::exit_group(2)
 }

@@ -5,7 +5,9 @@ use crate::runner::cpu::cpu;
 use crate::runner::engine::{decode_one, drop_baton, engine};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
+use crate::runner::translate::lower::Variant;
 use crate::runner::{guest, record, replay, report, signal};
+use iced_x86::Mnemonic;
 use recording::log::Ending;
 
 /// Brings a signal to the guest.
@@ -85,7 +87,12 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
         engine().unguard(page, page + 4096);
         // A wide write may touch the next page as well; it will fault again. If the writing
         // instruction is itself on the page, it must run before the page is guarded again.
-        engine().alone = Some(cpu().registers.pc);
+        try_alone(thread);
+        return;
+    }
+    if is_write(&info) && decode_one(cpu().registers.pc).mnemonic() == Mnemonic::Ret {
+        // Our own write (translate/lower/returns.rs), to a stack that can only be read.
+        try_alone(thread);
         return;
     }
     let mut info = info;
@@ -104,16 +111,28 @@ pub fn fault(thread: &mut Thread, info: SignalInfo) {
     enter_handler(thread, &action, &info);
 }
 
+/// The instruction that has faulted runs again, by itself. If it is at a stop, what was to happen
+/// before it has happened.
+fn try_alone(thread: &mut Thread) {
+    let pc = cpu().registers.pc;
+    engine().alone = Some(pc);
+    if engine().stops.places().contains(&pc) {
+        thread.looked_after = Some((pc, Variant::Untested));
+    }
+}
+
 /// INT3 and INT1 are reported when they have executed, unlike faults.
 pub fn is_trap(info: &SignalInfo) -> bool {
     info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) && info.code() != TRAP_TRACE
 }
 
 fn is_guarded_write(info: &SignalInfo) -> bool {
-    info.number() == libc::SIGSEGV
-        && info.trap.0 == 14
-        && info.trap.1 & 2 != 0
-        && engine().guarded.contains_key(&(info.address() & !0xfff))
+    is_write(info) && engine().guarded.contains_key(&(info.address() & !0xfff))
+}
+
+/// Whether a page that may not be written to was.
+fn is_write(info: &SignalInfo) -> bool {
+    info.number() == libc::SIGSEGV && info.trap.0 == 14 && info.trap.1 & 2 != 0
 }
 
 /// The guest dies of a signal, and so does this process.

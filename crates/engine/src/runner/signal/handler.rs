@@ -6,6 +6,7 @@
 //! thread go on by single steps; an inserted sequence is only a few instructions long.
 
 use super::{KICK, Mask, SignalInfo, TRAP_TRACE, is_fault};
+use crate::ring;
 use crate::runner::cache;
 use crate::runner::cpu::{self, Registers, VECTOR_MASK, cpu};
 use crate::runner::engine;
@@ -89,7 +90,7 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut Context)
     let raised_here = is_fault(signal) && info.code() > 0;
     if raised_here {
         fault(info, context, thread);
-    } else if signal == KICK && (take_kick(thread) || engine::is_ordered()) {
+    } else if signal == KICK && (ring::is_summons(&info.raw) || take_kick(thread)) {
         thread.preempt = true;
         if thread.inbox.signals() == Mask::default() {
             redo_interrupted_call(context);
@@ -228,7 +229,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         return;
     }
     let mut info = info;
-    if layout::BEYOND_TABLE.contains(&info.address()) {
+    if layout::BEYOND_TABLES.contains(&info.address()) {
         match branch_target(context) {
             Some(Target::Impossible) => {
                 info = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (PROTECTION, 0));
@@ -240,7 +241,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
     let mut registers = guest_registers(context, &located);
     if is_test(pc, located.fragment) {
-        // An address without a shadow: the guest's own access will tell.
+        // An address without a shadow or a value: the guest's own access will tell.
         registers.flags &= !TRAP_FLAG;
         thread.left_in = Some(located.left());
         land(context, thread, registers, EXIT_SUSPECT);
@@ -263,24 +264,27 @@ enum Target {
     Kernel,
 }
 
-/// Whether it was an indirect branch that looked behind the table, and why.
+/// Whether it was an indirect branch that looked behind its table, and why.
 fn branch_target(context: &mut Context) -> Option<Target> {
     let pc = context.registers[RIP];
     // SAFETY: translated code at least as long as the instruction that faulted.
     let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
     let load = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
-    if load.code() != Code::Mov_r64_rm64
-        || load.memory_base() != Register::None
-        || load.memory_displacement64() != layout::INDIRECT_TABLE
-    {
+    if load.code() != Code::Mov_r32_rm32 || load.memory_base() != Register::None {
         return None;
     }
-    let [index, to] = [load.memory_index(), load.op0_register()].map(number);
-    let index = context.registers[ORDER[index? as usize]];
-    if index / layout::INDIRECT_ENTRIES as u64 != layout::KERNEL_HALF {
+    let (miss, return_miss) = engine::cache().misses();
+    let (entries, miss) = match load.memory_displacement64() {
+        layout::INDIRECT_TABLE => (layout::INDIRECT_ENTRIES, miss),
+        layout::RETURN_TABLE => (layout::RETURN_ENTRIES, return_miss),
+        _ => return None,
+    };
+    let register = ORDER[number(load.memory_index())? as usize];
+    if context.registers[register] / entries as u64 != layout::KERNEL_HALF {
         return Some(Target::Impossible);
     }
-    context.registers[ORDER[to? as usize]] = engine::cache().table_miss();
+    // The entry is loaded to where the index was.
+    context.registers[register] = miss;
     context.registers[RIP] = load.next_ip();
     Some(Target::Kernel)
 }
@@ -291,13 +295,21 @@ fn record_register(pc: u64) -> Option<u8> {
     Some(engine::cache().fragment(fragment).observed()?.record_register)
 }
 
-/// Whether the instruction at `pc` tests an access of the guest's, and is not that access itself.
+/// Whether the instruction at `pc` tests an access of the guest's or looks at its value, and is not
+/// that access itself.
 fn is_test(pc: u64, fragment: u32) -> bool {
-    let Some(base) = engine::cache().fragment(fragment).shadow_register() else { return false };
+    let fragment = engine::cache().fragment(fragment);
+    let (tests, values) = (fragment.test_registers(), fragment.value_source());
+    if tests.is_none() && values.is_none() {
+        return false;
+    }
     // SAFETY: translated code at least as long as the instruction that faulted.
     let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
     let test = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
-    number(test.memory_index()) == Some(base)
+    let (base, index) = (number(test.memory_base()), number(test.memory_index()));
+    let is_test =
+        tests.is_some_and(|(shadow, scratch)| index == Some(shadow) || base == Some(scratch));
+    is_test || values.is_some() && base == values
 }
 
 /// A guest that has alignment checked must not notice that records are not aligned: if it was a

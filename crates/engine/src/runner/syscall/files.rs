@@ -134,7 +134,7 @@ fn without_ours(mut entries: &[u8]) -> Vec<u8> {
 
 /// Whether a directory lists the open descriptors of a guest.
 fn lists_descriptors(directory: u64) -> bool {
-    let Ok(path) = std::fs::read_link(format!("/proc/self/fd/{}", directory as i32)) else {
+    let Ok(path) = std::fs::read_link(format!("/proc/thread-self/fd/{}", directory as i32)) else {
         return false;
     };
     let (Ok(inside), Some(name)) = (path.strip_prefix("/proc"), path.file_name()) else {
@@ -210,7 +210,7 @@ fn contents(bytes: &[u8], flags: u64) -> Outcome {
 
 /// The kernel's own list, without what is the engine's.
 fn maps(engine: &Engine) -> Vec<u8> {
-    let real = std::fs::read("/proc/self/maps").unwrap_or_default();
+    let real = std::fs::read("/proc/thread-self/maps").unwrap_or_default();
     let heap = engine.memory.heap.start;
     let mut out = Vec::with_capacity(real.len());
     for line in real.split_inclusive(|byte| *byte == b'\n') {

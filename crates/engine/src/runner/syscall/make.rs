@@ -2,6 +2,7 @@
 //! the answer.
 
 use super::{Outcome, after, dispatch};
+use crate::runner::baton;
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
 use crate::runner::record;
@@ -22,6 +23,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     let noted = record::before_call(engine(), number, arguments);
     enter(next);
     engine().unguard_buffers(number, arguments);
+    let before = engine().before_call(number, arguments);
     let outcome = if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
         engine().record_syscall(number, arguments, 0);
         record::leaves(engine(), noted, number);
@@ -30,6 +32,7 @@ pub fn system_call(thread: &mut Thread, next: u64) {
     } else {
         dispatch(engine(), thread, number, arguments)
     };
+    let asked = (number, arguments);
     let answer = match outcome {
         Outcome::Answer(answer) => answer,
         Outcome::Resumed => {
@@ -39,17 +42,28 @@ pub fn system_call(thread: &mut Thread, next: u64) {
             return;
         }
         Outcome::Kernel { number, arguments, blocks } => {
+            thread.in_call = Some(asked);
+            let before = baton::come();
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
             }
+            if number as i64 == libc::SYS_futex && record::wakes(arguments) {
+                record::await_others(engine(), before, answer);
+            }
             answer
         }
     };
+    thread.in_call = None;
     if let Some(noted) = noted {
         record::called(engine(), noted, number, arguments, answer);
     }
+    engine().record_buffers(number, arguments, answer, before);
     answered(thread, number, arguments, answer);
+    if record::takes_yield(engine()) {
+        thread.preempt = true;
+        thread.attention = 1;
+    }
 }
 
 /// What the instruction itself changes.

@@ -60,7 +60,7 @@ pub fn mmap(engine: &mut Engine, a: [u64; 6]) -> Outcome {
         let shared = flags & libc::MAP_SHARED != 0;
         let protection = protection as i32 & 7;
         let identity = if shared && !anonymous { identity(descriptor) } else { None };
-        let mapping = Mapping { protection, shared, file, offset, identity };
+        let mapping = Mapping { protection, shared, file, offset, identity, view: None };
         engine.memory.insert(place..place + length, mapping);
     }
     Outcome::Answer(answer)
@@ -93,14 +93,14 @@ fn choose(engine: &Engine, hint: u64, length: u64, flags: i32) -> Option<u64> {
 }
 
 fn descriptor_path(descriptor: u64) -> Option<Rc<str>> {
-    let link = std::fs::read_link(format!("/proc/self/fd/{}", descriptor as i32)).ok()?;
+    let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32)).ok()?;
     Some(link.to_string_lossy().into())
 }
 
 /// What tells whether two mappings show the same file.
 fn identity(descriptor: u64) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
-    let meta = std::fs::metadata(format!("/proc/self/fd/{}", descriptor as i32)).ok()?;
+    let meta = std::fs::metadata(format!("/proc/thread-self/fd/{}", descriptor as i32)).ok()?;
     Some((meta.dev(), meta.ino()))
 }
 

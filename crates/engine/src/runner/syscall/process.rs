@@ -103,6 +103,7 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     block.set_owner(thread);
     // No signal may come to the new thread before it has a stack for the handler.
     signal::apply(signal::Mask(u64::MAX));
+    let before = baton::come();
     // SAFETY: the block is free, `run` takes a thread; the kernel writes the child's number where
     // the guest asked for it.
     let tid = unsafe { clone_on(block, kept, engine::run, thread as u64, child_tid) };
@@ -114,6 +115,7 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     }
     engine.threads.push(thread);
     engine.live += 1;
+    record::await_others(engine, before, 1);
     if record::is_on() {
         // SAFETY: it waits for the baton.
         unsafe { (*thread).tid = tid as i32 };
@@ -175,10 +177,14 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
 /// `exit`: one thread ends.
 pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
     engine.live -= 1;
-    if record::is_on() {
-        thread.release();
-        wake(thread.clear_tid);
+    if std::ptr::eq(engine.first, thread) {
+        engine.first = std::ptr::null_mut();
     }
+    // Only of those that the kernel was not told of.
+    thread.release();
+    let before = baton::come();
+    let woken = wake(thread.clear_tid);
+    record::await_others(engine, before, woken);
     if engine.live == 0 {
         engine.finish_events();
         record::ended(engine, Ending::Exit(a[0] as i32));
@@ -194,12 +200,13 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     }
 }
 
-/// Wakes whoever waits for a word of the guest's.
-fn wake(address: u64) {
-    if address != 0 {
-        // SAFETY: touches no memory.
-        unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
+/// Wakes whoever waits for a word of the guest's; how many that were.
+fn wake(address: u64) -> i64 {
+    if address == 0 {
+        return 0;
     }
+    // SAFETY: touches no memory.
+    unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) }
 }
 
 /// `set_tid_address`, when the kernel is not to know.
@@ -301,6 +308,7 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     }
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
+    engine.first = thread;
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
@@ -322,6 +330,10 @@ fn restart_events(thread: i32, parent: Option<i32>) {
     };
     engine.ring = Ring::new(engine.config.rings, parent).or_else(lost).ok();
     engine.cache.flush();
+    if let Some(ring) = &engine.ring {
+        ring.running(thread);
+    }
+    engine.mute_unless_observed(thread);
     engine.record_thread(thread);
 }
 
@@ -370,7 +382,8 @@ pub fn execve(
         }
         Err(why) => return Outcome::error(error_number(&why)),
     }
-    let mut config = Config { program: path, ..engine.config.clone() };
+    let plan = engine.config.plan.for_another_program();
+    let mut config = Config { program: path, plan, ..engine.config.clone() };
     if let Some(recording) = &mut config.recording {
         recording.executed = true;
     }
@@ -405,7 +418,7 @@ fn full_path(engine: &Engine, directory: i32, path: Vec<u8>, flags: i32) -> Resu
 
 /// A path that still leads to an open file after `execve`, which may close the descriptor.
 fn path_of_descriptor(descriptor: i32) -> Vec<u8> {
-    let own = PathBuf::from(format!("/proc/self/fd/{descriptor}"));
+    let own = PathBuf::from(format!("/proc/thread-self/fd/{descriptor}"));
     let same = |path: &PathBuf| {
         use std::os::unix::fs::MetadataExt;
         let (Ok(one), Ok(other)) = (own.metadata(), path.metadata()) else { return false };
@@ -461,7 +474,7 @@ fn write_config(config: &Config) -> Option<i32> {
 /// Whether another guest traces this process: it would see the runner, and put its breakpoints
 /// where no code runs.
 fn is_traced_by_guest() -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
         None | Some("0") => false,

@@ -98,7 +98,7 @@ fn may_filter() -> bool {
     if unsafe { syscall!(libc::SYS_prctl, libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } == 1 {
         return true;
     }
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let capabilities = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
     capabilities.is_some_and(|all| all & 1 << CAP_SYS_ADMIN != 0)

@@ -210,8 +210,8 @@ impl Emit {
 
     /// `pext to, from, [cell]`: the bits that a mask in memory selects. Leaves flags alone.
     pub fn select_bits(&mut self, to: u8, from: u8, cell: u64) {
-        debug_assert!(to < 8);
-        self.raw(&[0xc4, 0xe2, 0x82 | (!from & 15) << 3, 0xf5, 0x05 | to << 3]);
+        let extension = u8::from(to < 8) << 7 | 0x62;
+        self.raw(&[0xc4, extension, 0x82 | (!from & 15) << 3, 0xf5, 0x05 | (to & 7) << 3]);
         self.rel32(cell, 0);
     }
 
@@ -229,6 +229,35 @@ impl Emit {
         let low = register & 7;
         self.raw(&[0xc4, extension | 2, 0x80 | (!count & 15) << 3 | 3, 0xf7]);
         self.bytes.push(0xc0 | low << 3 | low);
+    }
+
+    /// `rorx register, register, count`: leaves flags alone.
+    pub fn rotate_right(&mut self, register: u8, count: u8) {
+        let extension = u8::from(register < 8) << 7 | 1 << 6 | u8::from(register < 8) << 5;
+        let low = register & 7;
+        self.raw(&[0xc4, extension | 3, 0xfb, 0xf0, 0xc0 | low << 3 | low, count]);
+    }
+
+    /// Compares 1, 2, 4 or 8 bytes at `[base + index]` with zero; `index` is not rsp.
+    pub fn compare_sum(&mut self, base: u8, index: u8, bytes: u8) {
+        debug_assert_ne!(index, RSP);
+        if bytes == 2 {
+            self.bytes.push(0x66);
+        }
+        self.bytes.push(Self::rex(bytes == 8, 0, base) | (index >> 3) << 1);
+        self.bytes.push(if bytes == 1 { 0x80 } else { 0x83 });
+        self.raw(&[0x7c, (index & 7) << 3 | base & 7, 0, 0]);
+    }
+
+    /// Loads 1, 2, 4 or 8 bytes at `[base + displacement]`, extended with zeros.
+    pub fn load_bytes(&mut self, to: u8, base: u8, displacement: i32, bytes: u8) {
+        self.bytes.push(Self::rex(bytes == 8, to, base));
+        match bytes {
+            1 => self.raw(&[0x0f, 0xb6]),
+            2 => self.raw(&[0x0f, 0xb7]),
+            _ => self.bytes.push(0x8b),
+        }
+        self.memory(to, base, displacement);
     }
 
     /// Loads 1, 2, 4 or 8 bytes at `[base + index]`, extended with zeros; `index` is not rsp.
@@ -261,6 +290,13 @@ impl Emit {
     pub fn load_scaled(&mut self, register: u8, index: u8, table: u64) {
         debug_assert!(register < 8 && index < 8 && index != RSP);
         self.raw(&[0x48, 0x8b, 0x04 | register << 3, 0xc5 | index << 3]);
+        self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
+    }
+
+    /// `mov index, dword [index * 4 + table]` with a register below r8 and a table below 2 GiB.
+    pub fn load_entry(&mut self, index: u8, table: u64) {
+        debug_assert!(index < 8 && index != RSP);
+        self.raw(&[0x8b, 0x04 | index << 3, 0x85 | index << 3]);
         self.imm32(i32::try_from(table).expect("tables lie below 2 GiB"));
     }
 
@@ -302,6 +338,19 @@ impl Emit {
         self.rel32(cell, 0);
     }
 
+    /// `mov qword [base + displacement], value`, sign-extended.
+    pub fn store_wide_imm32(&mut self, base: u8, displacement: i32, value: i32) {
+        self.raw(&[Self::rex(true, 0, base), 0xc7]);
+        self.memory(0, base, displacement);
+        self.imm32(value);
+    }
+
+    /// `call` to a place not known yet.
+    pub fn call_hole(&mut self) -> Hole {
+        self.bytes.push(0xe8);
+        self.hole()
+    }
+
     /// `jmp target`, with the address of its displacement.
     pub fn jump(&mut self, target: u64) -> u64 {
         self.bytes.push(0xe9);
@@ -341,6 +390,13 @@ impl Emit {
     /// Address of a hole's displacement; the cache lies below 4 GiB.
     pub fn hole_place(&self, hole: Hole) -> u32 {
         self.base as u32 + hole.0 as u32
+    }
+
+    /// Fills a hole with the way to an address.
+    pub fn fill_to(&mut self, hole: Hole, target: u64) {
+        let end = self.base + hole.0 as u64 + 4;
+        let distance = target.wrapping_sub(end) as i32;
+        self.bytes[hole.0..hole.0 + 4].copy_from_slice(&distance.to_le_bytes());
     }
 
     /// Fills a hole with the way to the next byte.
@@ -410,6 +466,17 @@ mod tests {
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
             (disassemble(|e| e.shift_right(1, 9)), "shrx rcx, rcx, r9"),
             (disassemble(|e| e.shift_right(12, 3)), "shrx r12, r12, rbx"),
+            (disassemble(|e| e.rotate_right(1, 8)), "rorx rcx, rcx, 8"),
+            (disassemble(|e| e.rotate_right(12, 16)), "rorx r12, r12, 10h"),
+            (disassemble(|e| e.select_bits(9, 9, CELL)), "pext r9, r9, [73000010h]"),
+            (disassemble(|e| e.compare_sum(1, 9, 1)), "cmp byte ptr [rcx+r9], 0"),
+            (disassemble(|e| e.compare_sum(13, 1, 2)), "cmp word ptr [r13+rcx], 0"),
+            (disassemble(|e| e.compare_sum(8, 9, 4)), "cmp dword ptr [r8+r9], 0"),
+            (disassemble(|e| e.compare_sum(5, 3, 8)), "cmp qword ptr [rbp+rbx], 0"),
+            (disassemble(|e| e.load_bytes(9, 5, 0, 1)), "movzx r9d, byte ptr [rbp]"),
+            (disassemble(|e| e.load_bytes(1, 12, 8, 2)), "movzx ecx, word ptr [r12+8]"),
+            (disassemble(|e| e.load_bytes(8, 0, 16, 4)), "mov r8d, [rax+10h]"),
+            (disassemble(|e| e.load_bytes(8, 9, 24, 8)), "mov r8, [r9+18h]"),
             (disassemble(|e| e.load_sum(1, 1, 9, 1)), "movzx ecx, byte ptr [rcx+r9]"),
             (disassemble(|e| e.load_sum(1, 1, 13, 2)), "movzx ecx, word ptr [rcx+r13]"),
             (disassemble(|e| e.load_sum(1, 1, 5, 4)), "mov ecx, [rcx+rbp]"),
@@ -422,6 +489,15 @@ mod tests {
             (disassemble(|e| e.compare(4, 0, 1)), "cmp [rsp], rcx"),
             (disassemble(|e| e.compare_imm32(4, 0, 9)), "cmp qword ptr [rsp], 9"),
             (disassemble(|e| e.decrement_cell(CELL)), "dec qword ptr [73000010h]"),
+            (disassemble(|e| e.load_entry(1, CELL)), "mov ecx, [rcx*4+73000010h]"),
+            (disassemble(|e| e.store_wide_imm32(4, 0, 9)), "mov qword ptr [rsp], 9"),
+            (
+                disassemble(|e| {
+                    let hole = e.call_hole();
+                    e.fill(hole);
+                }),
+                "call 0000000074000005h",
+            ),
             (disassemble(|e| assert_eq!(e.jump(BASE), BASE + 1)), "jmp 0000000074000000h"),
             (disassemble(|e| e.branch(Condition::EQUAL, BASE)), "je 0000000074000000h"),
         ];

@@ -2,12 +2,22 @@
 //!
 //! A byte of the shadow stands for eight of the guest's: that of an address is at
 //! `(address >> 3) + BASE`. `BASE` has the bits of 3 at its low end, so the one register that holds
-//! it is also the shift count, and nothing touches the flags, which a signal handler could see if
-//! the access faults:
+//! it is also the shift count. Where flags are dead the test is
 //!
 //! ```text
-//! lea rcx, [operand]; shrx rcx, rcx, BASE; movzx ecx, byte [rcx + BASE]; jrcxz on; jmp suspect
+//! lea T, [operand]; shrx T, T, BASE; cmp byte [T + BASE], 0; jne suspect
 //! ```
+//!
+//! Elsewhere nothing may touch them, and a branch would need rcx. There the shadow becomes part of an
+//! address that exists only if all of it is zero:
+//!
+//! ```text
+//! lea T, [operand]; shrx T, T, BASE; movzx T, byte [T + BASE]; rorx T, T, 8; movzx T, byte [T + cell]
+//! ```
+//!
+//! For that every byte of the shadow that is not zero has its highest bit set. Flags that are dead
+//! can still be seen by a handler of the guest's if the access faults; a guest that has one gets the
+//! second form everywhere ([`Screen::new`], `exact`).
 //!
 //! Accesses whose addresses differ by constants share a test, as far as eight bytes of shadow
 //! reach. Which bytes an access touches exactly is known only to the dispatcher: the test in
@@ -15,12 +25,12 @@
 //! the superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::accesses::{Accesses, Form, Operand};
-use super::facts::Set;
+use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
 use super::observe::{NEVER_RESERVED, derived};
-use super::superblock::Superblock;
-use crate::runner::cpu::reg::RCX;
+use super::superblock::{Guest, Role, Superblock};
 use events::plan::GRANULE;
 use events::shape::Segment;
+use iced_x86::{Mnemonic, Register};
 
 /// Most bytes of the guest's that one test covers, wherever they start.
 const REACH: i64 = 7 * GRANULE as i64;
@@ -36,27 +46,35 @@ pub struct Check {
     pub segment: Segment,
     /// Bytes of the shadow to look at: 1, 2, 4 or 8.
     pub width: u8,
+    /// Whether flags must be left alone.
+    pub keeps_flags: bool,
 }
 
 /// The tests of a superblock, and the registers they need.
 pub struct Screen {
     /// Register that holds the base of the shadow.
     pub base: u8,
-    /// Whether rcx is put aside for the whole superblock, which does not use it.
-    pub owns_rcx: bool,
+    /// Scratch register.
+    pub scratch: u8,
     checks: Vec<Check>,
 }
 
 impl Screen {
-    /// For a superblock that leaves a register alone besides those in `taken`.
-    pub fn new(superblock: &Superblock, taken: Set) -> Self {
+    /// For a superblock that leaves two registers alone besides those in `taken`. `exact`: also dead
+    /// flags must be right when an access faults.
+    pub fn new(superblock: &Superblock, taken: Set, exact: bool) -> Self {
         let used = superblock.guests.iter().fold(taken.0, |used, guest| used | guest.facts.uses.0);
-        let base = (0..16u8)
-            .find(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register))
-            .expect("the superblock leaves a register alone");
-        let checks = group(&places(superblock));
-        let owns_rcx = !checks.is_empty() && used & 1 << RCX == 0;
-        Self { base, owns_rcx, checks }
+        let mut free = (0..16u8)
+            .filter(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register));
+        let mut next = || free.next().expect("the superblock leaves two registers alone");
+        let (base, scratch) = (next(), next());
+        let mut checks = group(&places(superblock));
+        let dead =
+            if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
+        for check in &mut checks {
+            check.keeps_flags = !dead[check.index as usize];
+        }
+        Self { base, scratch, checks }
     }
 
     /// Whether nothing needs to be tested.
@@ -70,6 +88,39 @@ impl Screen {
         let to = self.checks.partition_point(|check| check.index <= index);
         self.checks[from..to].to_vec()
     }
+}
+
+/// For each instruction, whether nobody reads the arithmetic flags that it starts with.
+fn dead_flags(superblock: &Superblock) -> Vec<bool> {
+    let mut flags = ALL_FLAGS;
+    let mut dead: Vec<bool> = superblock
+        .guests
+        .iter()
+        .rev()
+        .map(|guest| {
+            if !matches!(guest.role, Role::Plain | Role::FollowedJump | Role::FollowedCall) {
+                flags = ALL_FLAGS;
+            }
+            let written = if may_keep_flags(guest) { 0 } else { guest.facts.flags_written };
+            flags = flags & !written | guest.facts.flags_read;
+            flags & ARITHMETIC_FLAGS == 0
+        })
+        .collect();
+    dead.reverse();
+    dead
+}
+
+/// Instructions that write flags only if their count is not zero.
+fn may_keep_flags(guest: &Guest) -> bool {
+    use Mnemonic as M;
+    let instruction = &guest.instruction;
+    let by_register =
+        [1, 2].iter().any(|operand| instruction.op_register(*operand) == Register::CL);
+    let shifts = matches!(
+        instruction.mnemonic(),
+        M::Shl | M::Sal | M::Shr | M::Sar | M::Rol | M::Ror | M::Rcl | M::Rcr | M::Shld | M::Shrd
+    );
+    shifts && by_register || instruction.is_string_instruction()
 }
 
 /// The part of an address that is not known, in terms of values that registers had: two places
@@ -176,7 +227,8 @@ fn cover(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
         // Wherever it starts in its granule.
         let granules = (bytes as u64 + 2 * (GRANULE - 1)) / GRANULE;
         let width = granules.next_power_of_two() as u8;
-        checks.push(Check { index: start.index, form, segment: start.operand.segment, width });
+        let segment = start.operand.segment;
+        checks.push(Check { index: start.index, form, segment, width, keeps_flags: true });
         from += bytes;
     }
 }
@@ -201,9 +253,6 @@ fn moved(form: Form, by: i64) -> Option<Form> {
 mod tests {
     use super::*;
     use crate::runner::translate::superblock::{CodeSource, Limits, decode};
-    use iced_x86::code_asm::{
-        CodeAssembler, dword_ptr, qword_ptr, r8, rax, rbp, rbx, rdi, rdx, rsi, rsp,
-    };
     use std::collections::BTreeSet;
 
     struct Code(Vec<u8>);
@@ -214,49 +263,47 @@ mod tests {
         }
     }
 
-    /// The tests of a superblock.
-    fn checks(
-        write: impl FnOnce(&mut CodeAssembler) -> Result<(), iced_x86::IcedError>,
-    ) -> Vec<Check> {
-        let mut assembler = CodeAssembler::new(64).expect("64 bits");
-        write(&mut assembler).expect("good operands");
-        assembler.ret().expect("a return");
-        let code = Code(assembler.assemble(0x1000).expect("it assembles"));
+    /// A superblock of these instructions and a return.
+    fn superblock(instructions: &[&[u8]]) -> Superblock {
+        let code = Code([instructions.concat(), vec![0xc3]].concat());
         let stops = BTreeSet::new();
         let limits = Limits { accesses: true, ..Limits::new(64, &stops) };
-        let superblock = decode(&code, 0x1000, limits).expect("code");
-        Screen::new(&superblock, Set::default()).checks
+        decode(&code, 0x1000, limits).expect("code")
+    }
+
+    fn checks(instructions: &[&[u8]]) -> Vec<Check> {
+        Screen::new(&superblock(instructions), Set::default(), true).checks
     }
 
     fn check(index: u16, form: Form, width: u8) -> Check {
-        Check { index, form, segment: Segment::Flat, width }
+        Check { index, form, segment: Segment::Flat, width, keeps_flags: true }
     }
 
     #[test]
     fn pushes_share_one_test() {
-        let found = checks(|a| {
-            a.push(rbp)?;
-            a.push(rbx)?;
-            a.sub(rsp, 8)?;
-            a.mov(qword_ptr(rsp), rdi)?;
-            a.add(rsp, 8)?;
-            a.pop(rbx)?;
-            a.pop(rbp)
-        });
+        let found = checks(&[
+            &[0x55],                   // push rbp
+            &[0x53],                   // push rbx
+            &[0x48, 0x83, 0xec, 8],    // sub rsp, 8
+            &[0x48, 0x89, 0x3c, 0x24], // mov [rsp], rdi
+            &[0x48, 0x83, 0xc4, 8],    // add rsp, 8
+            &[0x5b],                   // pop rbx
+            &[0x5d],                   // pop rbp
+        ]);
         // From rsp - 24 to rsp + 8: the return reads there.
         assert_eq!(found, [check(0, Form::Base(4, -24), 8)]);
     }
 
     #[test]
     fn a_register_that_changed_is_another_origin() {
-        let found = checks(|a| {
-            a.mov(rax, qword_ptr(rdi + 8))?;
-            a.mov(rdx, qword_ptr(rdi))?;
-            a.mov(rdi, qword_ptr(rax))?;
-            a.mov(rsi, qword_ptr(rdi))?;
-            a.mov(r8, qword_ptr(rdx + 4096))?;
-            a.mov(dword_ptr(rdx), 5)
-        });
+        let found = checks(&[
+            &[0x48, 0x8b, 0x47, 8],             // mov rax, [rdi + 8]
+            &[0x48, 0x8b, 0x17],                // mov rdx, [rdi]
+            &[0x48, 0x8b, 0x38],                // mov rdi, [rax]
+            &[0x48, 0x8b, 0x37],                // mov rsi, [rdi]
+            &[0x4c, 0x8b, 0x82, 0, 0x10, 0, 0], // mov r8, [rdx + 4096]
+            &[0xc7, 0x02, 5, 0, 0, 0],          // mov dword [rdx], 5
+        ]);
         let expected = [
             check(0, Form::Base(7, 0), 4),
             check(2, Form::Base(0, 0), 2),
@@ -270,12 +317,30 @@ mod tests {
 
     #[test]
     fn sums_are_compared_by_their_parts() {
-        let found = checks(|a| {
-            a.mov(rax, qword_ptr(rdi + rsi * 8))?;
-            a.add(rsi, 1)?;
-            a.mov(rdx, qword_ptr(rdi + rsi * 8))
-        });
+        let found = checks(&[
+            &[0x48, 0x8b, 0x04, 0xf7], // mov rax, [rdi + rsi * 8]
+            &[0x48, 0x83, 0xc6, 1],    // add rsi, 1
+            &[0x48, 0x8b, 0x14, 0xf7], // mov rdx, [rdi + rsi * 8]
+        ]);
         let expected = [check(0, Form::Sum(Some(7), 6, 8, 0), 4), check(3, Form::Base(4, 0), 2)];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn flags_are_dead_only_where_all_of_them_are_written_for_sure() {
+        for (between, keeps_flags) in [
+            (&[0x90][..], false),                 // nop
+            (&[0x48, 0x01, 0xfe], false),         // add rsi, rdi
+            (&[0x48, 0x11, 0xfe], true),          // adc rsi, rdi
+            (&[0x40, 0x0f, 0x92, 0xc6], true),    // setc sil
+            (&[0x48, 0xd3, 0xe6], false),         // shl rsi, cl
+            (&[0x48, 0xd3, 0xe6, 0x72, 0], true), // shl rsi, cl; jc on
+            (&[0xc3], true),                      // ret
+        ] {
+            // mov rax, [rdi]; …; cmp rax, rdx
+            let superblock = superblock(&[&[0x48, 0x8b, 0x07], between, &[0x48, 0x39, 0xd0]]);
+            let checks = Screen::new(&superblock, Set::default(), false).checks;
+            assert_eq!(checks[0].keeps_flags, keeps_flags, "{between:x?}");
+        }
     }
 }

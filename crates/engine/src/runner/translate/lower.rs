@@ -4,13 +4,17 @@
 //! prefix   verifies that an indirect branch came to the right translation     (rcx, rdx spilled)
 //! body     guest instructions, most of them byte for byte
 //! exits    out of line: bookkeeping, then a jump that is linked to the next translation
-//! data     return addresses too wide for an immediate
+//!
+//! far      elsewhere: stubs of exits that are not linked yet; return addresses too wide for an
+//!          immediate
 //! ```
 //!
 //! Rules of the house:
 //! * The guest's stack is never touched but by the guest's own pushes; spills go to [`cpu::slot`]s.
 //! * Inserted code leaves flags alone unless they are dead (and no signal handler can see them).
 //! * The guest's own access in a sequence comes before anything the guest can see has changed.
+
+mod returns;
 
 use super::accesses::Form;
 use super::emit::{Condition, Emit, Hole};
@@ -36,8 +40,8 @@ const SLOT_SCRATCH: u8 = 2;
 
 /// Slot of the register that holds the base of the shadow.
 const SLOT_SHADOW: u8 = 6;
-/// Slot of rcx during a test against the shadow.
-const SLOT_CHECK: u8 = 7;
+/// Slot of the scratch register of tests against it.
+const SLOT_TEST: u8 = 7;
 
 /// Exit number of an indirect branch whose target has no translation at hand.
 pub const EXIT_INDIRECT: u32 = 1;
@@ -51,13 +55,14 @@ pub const FIRST_EXIT: u32 = 16;
 /// Code that all translations share.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
-    /// The table had no entry: the target is in rcx.
+    /// The table had no entry, or the ticks have run out: the target is in rdx.
     pub table_miss: u64,
-    /// The table's entry was another pc's: rcx holds the target less that pc, rdx minus that pc.
-    /// Looks in the second table.
+    /// The table's entry was another pc's: the target is in rdx. Looks in the second table.
     pub verify_miss: u64,
-    /// As [`Self::table_miss`], when the ticks have run out.
-    pub preempt_indirect: u64,
+    /// The table of returns had no entry: as an indirect branch to the target in rdx.
+    pub return_miss: u64,
+    /// Its entry was another pc's, which has repaired the stack.
+    pub return_elsewhere: u64,
 }
 
 /// What an exit means to the dispatcher.
@@ -94,18 +99,24 @@ pub struct Exit {
 pub struct Translation {
     /// Machine code, prefix first.
     pub code: Vec<u8>,
+    /// What is hardly ever executed: stubs of exits, and return addresses.
+    pub far: Vec<u8>,
     /// Offset of the body.
     pub body: u32,
     /// Exits in order of their numbers.
     pub exits: Vec<Exit>,
+    /// Return addresses that it has pads for.
+    pub pads: Vec<u64>,
     /// The way back to guest state.
     pub map: Map,
     /// Facts for the consumer of events, if there are any.
     pub shape: Option<Shape>,
     /// The register that points to the record under construction.
     pub record_register: Option<u8>,
-    /// The register that holds the base of the shadow.
-    pub shadow_register: Option<u8>,
+    /// The registers of tests against the shadow: its base, and scratch.
+    pub test_registers: Option<(u8, u8)>,
+    /// The register through which values are loaded.
+    pub value_source: Option<u8>,
 }
 
 /// Which of its translations a superblock gets.
@@ -124,16 +135,31 @@ pub enum Variant {
 #[derive(Clone, Copy)]
 enum Pending {
     /// Bookkeeping and link jump of an exit.
-    Exit { kind: ExitKind, executed: u16, tick: bool, fields: u16, taken: bool },
+    Exit(Leaving),
+    /// A call, when the processor has noted its pad.
+    Call { index: u16, pad: u64 },
+    /// The link jump behind a pad.
+    Pad { back: u64, executed: u16 },
     /// A checked return that goes somewhere else.
     ReturnElsewhere { index: u16, fields: u16 },
     /// A test against the shadow that found something.
     Suspect { index: u16, fields: u16 },
 }
 
+/// An exit that has not been written yet.
+#[derive(Clone, Copy)]
+struct Leaving {
+    kind: ExitKind,
+    executed: u16,
+    tick: bool,
+    fields: u16,
+    taken: bool,
+}
+
 struct Lower<'a> {
     superblock: &'a Superblock,
     emit: Emit,
+    far: Emit,
     shared: Shared,
     plan: &'a Plan,
     flipped: bool,
@@ -143,29 +169,36 @@ struct Lower<'a> {
     first_exit: u32,
     exits: Vec<Exit>,
     pending: Vec<(Hole, Pending)>,
-    literals: Vec<(Hole, u64)>,
+    pads: Vec<u64>,
     index: u16,
     spills: Spills,
 }
 
-/// Lowers a superblock to code for `address`; its exits are numbered from `first_exit`.
+/// Lowers a superblock to code for two addresses; its exits are numbered from `first_exit`.
 pub fn lower(
     superblock: &Superblock,
-    address: u64,
+    (near, far): (u64, u64),
     first_exit: u32,
     shared: Shared,
     plan: &Plan,
     variant: Variant,
+    exact_flags: bool,
 ) -> Translation {
-    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, plan.memory));
+    let values = plan.values && variant != Variant::Untested;
+    let accesses = plan.observes_accesses();
+    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, accesses, values));
     let taken = observer.as_ref().map_or(Set::default(), |observer| {
-        Set::default().with(observer.record).with(observer.scratch)
+        let taken = Set::default().with(observer.record).with(observer.scratch);
+        observer.value.map_or(taken, |value| taken.with(value))
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
-    let screen = tested.then(|| Screen::new(superblock, taken)).filter(|screen| !screen.is_empty());
+    let screen = tested
+        .then(|| Screen::new(superblock, taken, exact_flags))
+        .filter(|screen| !screen.is_empty());
     let mut lower = Lower {
         superblock,
-        emit: Emit::at(address),
+        emit: Emit::at(near),
+        far: Emit::at(far),
         shared,
         plan,
         flipped: variant == Variant::Flipped,
@@ -175,7 +208,7 @@ pub fn lower(
         first_exit,
         exits: Vec::new(),
         pending: Vec::new(),
-        literals: Vec::new(),
+        pads: Vec::new(),
         index: 0,
         spills: Spills::default(),
     };
@@ -183,17 +216,20 @@ pub fn lower(
     let body = lower.emit.offset();
     lower.body();
     lower.out_of_line();
-    lower.data();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
-    let shadow_register = lower.screen.as_ref().map(|screen| screen.base);
+    let value_source = lower.observer.as_ref().and_then(|it| it.value.map(|_| it.scratch));
+    let test_registers = lower.screen.as_ref().map(|screen| (screen.base, screen.scratch));
     Translation {
         code: lower.emit.into_bytes(),
+        far: lower.far.into_bytes(),
         body,
         exits: lower.exits,
+        pads: lower.pads,
         map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
-        shadow_register,
+        test_registers,
+        value_source,
     }
 }
 
@@ -228,9 +264,6 @@ impl Lower<'_> {
     }
 
     fn spill(&mut self, register: u8, slot_number: u8) {
-        if self.spills.has(register, slot_number) {
-            return;
-        }
         self.emit.store_cell(slot(slot_number), register);
         self.spills = self.spills.with(register, slot_number);
         self.note(false);
@@ -242,14 +275,24 @@ impl Lower<'_> {
         self.note(false);
     }
 
-    /// Comes from an indirect branch with the target in rcx, and rcx and rdx in their slots.
+    /// Comes from an indirect branch with the target in rdx, and rcx and rdx in their slots.
     fn prefix(&mut self) {
         self.spills = Spills::default().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
         self.note(false);
-        self.emit.load_constant(RDX, self.superblock.pc.wrapping_neg());
-        self.emit.lea_sum(RCX, RCX, RDX);
+        self.verify(self.superblock.pc, self.shared.verify_miss);
+    }
+
+    /// Goes on with rcx and rdx restored if the target in rdx is `pc`, else to `elsewhere`.
+    fn verify(&mut self, pc: u64, elsewhere: u64) {
+        match i32::try_from(pc) {
+            Ok(pc) => self.emit.lea(RCX, RDX, -pc),
+            Err(_) => {
+                self.emit.load_constant(RCX, pc.wrapping_neg());
+                self.emit.lea_sum(RCX, RCX, RDX);
+            }
+        }
         self.emit.jump_if_rcx_zero(5);
-        let _ = self.emit.jump(self.shared.verify_miss);
+        let _ = self.emit.jump(elsewhere);
         self.emit.load_cell(RDX, slot(SLOT_RDX));
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         self.spills = Spills::default();
@@ -283,12 +326,12 @@ impl Lower<'_> {
             spills = spills
                 .with(observer.record, observe::SLOT_RECORD)
                 .with(observer.scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = observer.value {
+                spills = spills.with(value, observe::SLOT_VALUE);
+            }
         }
         if let Some(screen) = &self.screen {
-            spills = spills.with(screen.base, SLOT_SHADOW);
-            if screen.owns_rcx {
-                spills = spills.with(RCX, SLOT_RCX);
-            }
+            spills = spills.with(screen.base, SLOT_SHADOW).with(screen.scratch, SLOT_TEST);
         }
         spills
     }
@@ -301,17 +344,18 @@ impl Lower<'_> {
     /// Puts registers aside for observation.
     fn head(&mut self) {
         if let Some(observer) = &self.observer {
-            let (record, scratch) = (observer.record, observer.scratch);
+            let (record, scratch, value) = (observer.record, observer.scratch, observer.value);
             self.spill(record, observe::SLOT_RECORD);
             self.spill(scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = value {
+                self.spill(value, observe::SLOT_VALUE);
+            }
             self.emit.load_cell(record, cpu::field(offset_of!(Cpu, events)));
         }
         if let Some(screen) = &self.screen {
-            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            let (base, scratch) = (screen.base, screen.scratch);
             self.spill(base, SLOT_SHADOW);
-            if owns_rcx {
-                self.spill(RCX, SLOT_RCX);
-            }
+            self.spill(scratch, SLOT_TEST);
             self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
         }
     }
@@ -335,21 +379,24 @@ impl Lower<'_> {
     /// Tests accesses against the shadow.
     fn test_before(&mut self) {
         let Some(screen) = &self.screen else { return };
-        let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+        let (base, scratch) = (screen.base, screen.scratch);
         let checks = screen.before(self.index);
         for check in &checks {
-            if !owns_rcx {
-                self.spill(RCX, SLOT_CHECK);
+            self.shadow_address(check, base, scratch);
+            if !check.keeps_flags {
+                self.emit.compare_sum(scratch, base, check.width);
+                let hole = self.emit.branch_hole(Condition::NOT_EQUAL);
+                let (index, fields) = (self.index, self.fields());
+                self.pending.push((hole, Pending::Suspect { index, fields }));
+                continue;
             }
-            self.shadow_address(check, base);
-            self.emit.load_sum(RCX, RCX, base, check.width);
-            self.emit.jump_if_rcx_zero(5);
-            let hole = self.emit.jump_hole();
-            let (index, fields) = (self.index, self.fields());
-            self.pending.push((hole, Pending::Suspect { index, fields }));
-            if !owns_rcx {
-                self.unspill(RCX, SLOT_CHECK);
+            self.emit.load_sum(scratch, scratch, base, check.width);
+            if check.width > 2 {
+                self.emit.select_bits(scratch, scratch, cpu::field(offset_of!(Cpu, shadow_bits)));
             }
+            self.emit.rotate_right(scratch, if check.width == 2 { 16 } else { 8 });
+            let exists = cpu::field(offset_of!(Cpu, shadow));
+            self.emit.load_byte(scratch, scratch, exists as i32);
         }
         if !checks.is_empty() {
             self.spills = self.reserved();
@@ -357,27 +404,27 @@ impl Lower<'_> {
         }
     }
 
-    /// Where the shadow of tested bytes is, less its base, to rcx.
-    fn shadow_address(&mut self, check: &Check, base: u8) {
+    /// Where the shadow of tested bytes is, less its base, to the scratch register.
+    fn shadow_address(&mut self, check: &Check, base: u8, scratch: u8) {
         match check.form {
             Form::Constant(address) if check.segment == Segment::Flat => {
-                self.emit.load_constant(RCX, address >> SHADOW_SHIFT);
+                self.emit.load_constant(scratch, address >> SHADOW_SHIFT);
                 return;
             }
-            Form::Constant(address) => self.emit.load_constant(RCX, address),
+            Form::Constant(address) => self.emit.load_constant(scratch, address),
             Form::Base(register, displacement) => {
-                self.emit.lea(RCX, register, displacement as i32);
+                self.emit.lea(scratch, register, displacement as i32);
             }
             Form::Sum(register, index, scale, displacement) => {
-                self.emit.lea_scaled(RCX, register, index, scale, displacement);
+                self.emit.lea_scaled(scratch, register, index, scale, displacement);
             }
         }
         if check.segment != Segment::Flat {
             self.emit.segment_base(base, check.segment == Segment::Gs);
-            self.emit.lea_sum(RCX, RCX, base);
+            self.emit.lea_sum(scratch, scratch, base);
             self.emit.load_cell(base, cpu::field(offset_of!(Cpu, shadow)));
         }
-        self.emit.shift_right(RCX, base);
+        self.emit.shift_right(scratch, base);
     }
 
     fn observe_after(&mut self) {
@@ -391,23 +438,23 @@ impl Lower<'_> {
         self.observer.as_ref().map_or(0, Observer::fields)
     }
 
-    /// Completes the record with the number of an exit and gives registers back; rcx stays as it
-    /// is if it holds the target of an indirect branch.
-    fn foot(&mut self, exit: u32, fields: u16, target_in_rcx: bool) {
+    /// Completes the record with the number of an exit and gives registers back.
+    fn foot(&mut self, exit: u32, fields: u16) {
         if let Some(observer) = &self.observer {
-            let (record, scratch) = (observer.record, observer.scratch);
+            let (record, scratch, value) = (observer.record, observer.scratch, observer.value);
             self.emit.store_imm32(record, 0, exit);
             self.emit.lea(record, record, Observer::record_bytes(fields));
             self.emit.store_cell(cpu::field(offset_of!(Cpu, events)), record);
             self.unspill(record, observe::SLOT_RECORD);
             self.unspill(scratch, observe::SLOT_SCRATCH);
+            if let Some(value) = value {
+                self.unspill(value, observe::SLOT_VALUE);
+            }
         }
         if let Some(screen) = &self.screen {
-            let (base, owns_rcx) = (screen.base, screen.owns_rcx);
+            let (base, scratch) = (screen.base, screen.scratch);
             self.unspill(base, SLOT_SHADOW);
-            if owns_rcx && !target_in_rcx {
-                self.unspill(RCX, SLOT_RCX);
-            }
+            self.unspill(scratch, SLOT_TEST);
         }
     }
 
@@ -433,15 +480,16 @@ impl Lower<'_> {
                 self.push_return_address();
                 self.inline_tick(backward);
             }
+            (Role::Call, _) => self.call_past(),
             (Role::CheckedReturn(expected), _) => self.checked_return(expected),
             (_, Flow::Branch(target)) => self.branch(target),
             (_, Flow::ShortBranch(target)) => self.short_branch(target),
             (_, Flow::Jump(target)) => self.jump(target),
             (_, Flow::Call(target)) => {
-                self.push_return_address();
+                self.call();
                 self.jump(target);
             }
-            (_, Flow::Return) => self.indirect(Target::Stack),
+            (_, Flow::Return) => self.return_(),
             (_, Flow::IndirectJump | Flow::IndirectCall) => self.indirect(Target::Operand),
             (_, Flow::Syscall) => self.stop(ExitKind::Syscall(guest.instruction.next_ip())),
             (_, Flow::Emulate) => self.stop(ExitKind::Emulate(guest.pc())),
@@ -455,7 +503,7 @@ impl Lower<'_> {
             _ => self.index + 1,
         };
         let fields = self.fields();
-        self.pending.push((hole, Pending::Exit { kind, executed, tick, fields, taken }));
+        self.pending.push((hole, Pending::Exit(Leaving { kind, executed, tick, fields, taken })));
     }
 
     fn stop(&mut self, kind: ExitKind) {
@@ -498,20 +546,13 @@ impl Lower<'_> {
         if i64::from(address as i32) as u64 == address {
             self.emit.push_imm32(address as i32);
         } else {
+            // The guest may ask for alignment checks.
+            while !self.far.here().is_multiple_of(8) {
+                self.far.raw(&[0xcc]);
+            }
             let hole = self.emit.push_hole();
-            self.literals.push((hole, address));
-        }
-    }
-
-    /// The literal pool.
-    fn data(&mut self) {
-        // The guest may ask for alignment checks.
-        while !self.literals.is_empty() && !self.emit.here().is_multiple_of(8) {
-            self.emit.raw(&[0xcc]);
-        }
-        for (hole, value) in std::mem::take(&mut self.literals) {
-            self.emit.fill(hole);
-            self.emit.raw(&value.to_le_bytes());
+            self.emit.fill_to(hole, self.far.here());
+            self.far.raw(&address.to_le_bytes());
         }
     }
 
@@ -550,62 +591,80 @@ impl Lower<'_> {
     }
 
     fn out_of_line(&mut self) {
-        for (hole, pending) in std::mem::take(&mut self.pending) {
-            self.emit.fill(hole);
+        let mut next = 0;
+        while let Some((hole, pending)) = self.pending.get(next).copied() {
+            next += 1;
             match pending {
-                Pending::Exit { kind, executed, tick, fields, taken } => {
-                    let number = self.number_exit(executed, fields, taken);
-                    self.index = executed.saturating_sub(1);
-                    self.spills = self.reserved();
-                    self.note(false);
-                    self.foot(number, fields, false);
-                    if tick && self.plan.ticks {
-                        self.exit_with_tick(number, kind, executed);
-                    } else if self.reserves() {
-                        let link = self.emit.jump_hole();
-                        self.emit.fill(link);
-                        let stub = self.stub(number);
-                        let patch = self.emit.hole_place(link);
-                        self.exits.push(Exit { kind, patch, stub, executed });
-                    } else {
-                        let stub = self.stub(number);
-                        let patch = self.emit.hole_place(hole);
-                        self.exits.push(Exit { kind, patch, stub, executed });
-                    }
+                Pending::Exit(exit) => self.exit(hole, exit),
+                Pending::Call { index, pad } => {
+                    self.emit.fill(hole);
+                    self.rest_of_call(index, pad);
+                }
+                Pending::Pad { back, executed } => {
+                    let number = self.number_exit(executed, 0, false);
+                    self.link(hole, number, ExitKind::Direct(back), executed);
                 }
                 Pending::ReturnElsewhere { index, fields } => {
+                    self.emit.fill(hole);
                     self.index = index;
-                    self.spills = self.reserved().with(RDX, SLOT_RDX);
-                    if !self.spills.has(RCX, SLOT_RCX) {
-                        self.spills = self.spills.with(RCX, SLOT_RCX);
-                    }
+                    self.spills = self.reserved().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
                     self.note(false);
-                    self.emit.load(RCX, RSP, 0);
+                    self.emit.load(RDX, RSP, 0);
                     self.look_up();
                     self.emit.lea(RSP, RSP, 8);
                     self.go(fields);
                 }
-                Pending::Suspect { index, fields } => self.suspect(index, fields),
+                Pending::Suspect { index, fields } => {
+                    self.emit.fill(hole);
+                    self.suspect(index, fields);
+                }
             }
         }
     }
 
-    /// The instruction has not begun; only rcx is not what it was.
+    /// The instruction has not begun; nobody needs the flags.
     fn suspect(&mut self, index: u16, fields: u16) {
         self.index = index;
         self.spills = self.reserved();
-        if !self.spills.has(RCX, SLOT_RCX) {
-            self.spills = self.spills.with(RCX, SLOT_CHECK);
-            self.note(false);
-            self.unspill(RCX, SLOT_CHECK);
-        } else {
-            self.note(false);
-        }
+        self.note(false);
         let number = self.number_exit(index, fields, false);
-        self.foot(number, fields, false);
+        self.foot(number, fields);
+        let jump = self.emit.jump_hole();
         let stub = self.stub(number);
+        self.emit.fill_to(jump, u64::from(stub));
         let kind = ExitKind::Suspect(self.guest().pc());
         self.exits.push(Exit { kind, patch: 0, stub, executed: index });
+    }
+
+    /// What is left to do when an exit is taken.
+    fn exit(&mut self, hole: Hole, exit: Leaving) {
+        let Leaving { kind, executed, tick, fields, taken } = exit;
+        let number = self.number_exit(executed, fields, taken);
+        let tick = tick && self.plan.ticks;
+        if !tick && !self.reserves() {
+            self.link(hole, number, kind, executed);
+            return;
+        }
+        self.emit.fill(hole);
+        self.index = executed.saturating_sub(1);
+        self.spills = self.reserved();
+        self.note(false);
+        self.foot(number, fields);
+        if tick {
+            self.exit_with_tick(number, kind, executed);
+        } else {
+            let link = self.emit.jump_hole();
+            self.link(link, number, kind, executed);
+        }
+    }
+
+    /// The jump of an exit: to its stub until it is linked.
+    fn link(&mut self, jump: Hole, number: u32, kind: ExitKind, executed: u16) -> u32 {
+        let stub = self.stub(number);
+        self.emit.fill_to(jump, u64::from(stub));
+        let patch = self.emit.hole_place(jump);
+        self.exits.push(Exit { kind, patch, stub, executed });
+        stub
     }
 
     fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16) {
@@ -614,11 +673,8 @@ impl Lower<'_> {
             self.emit.decrement_cell(ticks);
             let out = self.emit.branch_hole(Condition::EQUAL);
             let link = self.emit.jump_hole();
-            self.emit.fill(out);
-            self.emit.fill(link);
-            let stub = self.stub(number);
-            let patch = self.emit.hole_place(link);
-            self.exits.push(Exit { kind, patch, stub, executed });
+            let stub = self.link(link, number, kind, executed);
+            self.emit.fill_to(out, u64::from(stub));
             return;
         }
         self.emit.store_cell(slot(SLOT_RCX), RCX);
@@ -628,11 +684,9 @@ impl Lower<'_> {
         self.emit.jump_if_rcx_zero(12);
         self.emit.load_cell(RCX, slot(SLOT_RCX));
         let link = self.emit.jump_hole();
+        let stub = self.link(link, number, kind, executed);
         self.emit.load_cell(RCX, slot(SLOT_RCX));
-        self.emit.fill(link);
-        let stub = self.stub(number);
-        let patch = self.emit.hole_place(link);
-        self.exits.push(Exit { kind, patch, stub, executed });
+        let _ = self.emit.jump(u64::from(stub));
     }
 
     /// Whether the code that an exit leads to, here in this superblock, needs no flags.
@@ -644,9 +698,9 @@ impl Lower<'_> {
 
     /// Tells the dispatcher which exit was taken.
     fn stub(&mut self, number: u32) -> u32 {
-        let stub = self.emit.here() as u32;
-        self.emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
-        let _ = self.emit.jump(cpu::landmarks().exit_cache);
+        let stub = self.far.here() as u32;
+        self.far.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), number);
+        let _ = self.far.jump(cpu::landmarks().exit_cache);
         stub
     }
 
@@ -722,12 +776,14 @@ impl Lower<'_> {
     /// Registers that are not free for a moment: the guest's and the observer's.
     fn taken_registers(&self, uses: Set) -> Set {
         let uses = match &self.observer {
-            Some(observer) => uses.with(observer.record).with(observer.scratch),
+            Some(observer) => {
+                let uses = uses.with(observer.record).with(observer.scratch);
+                observer.value.map_or(uses, |value| uses.with(value))
+            }
             None => uses,
         };
         match &self.screen {
-            Some(screen) if screen.owns_rcx => uses.with(screen.base).with(RCX),
-            Some(screen) => uses.with(screen.base),
+            Some(screen) => uses.with(screen.base).with(screen.scratch),
             None => uses,
         }
     }
@@ -777,7 +833,7 @@ impl Lower<'_> {
                 } else {
                     0
                 };
-                self.emit.load(RCX, RSP, 0);
+                self.emit.load(RDX, RSP, 0);
                 self.look_up();
                 self.emit.lea(RSP, RSP, 8 + extra);
             }
@@ -785,19 +841,19 @@ impl Lower<'_> {
                 self.load_target();
                 self.look_up();
                 if self.guest().facts.flow == Flow::IndirectCall {
-                    self.push_return_address();
+                    self.call();
                 }
             }
         }
         self.go(self.fields());
     }
 
-    /// The target of an indirect jump or call to rcx.
+    /// The target of an indirect jump or call to rdx.
     fn load_target(&mut self) {
         let guest = self.guest();
         if let Some(register) = number(guest.instruction.op0_register()) {
-            if register != RCX {
-                self.emit.copy(RCX, register);
+            if register != RDX {
+                self.emit.copy(RDX, register);
             }
         } else if guest.is_pc_relative() {
             let address = guest.instruction.ip_rel_memory_address();
@@ -806,46 +862,51 @@ impl Lower<'_> {
                 Register::GS => &[0x65],
                 _ => &[],
             };
-            self.emit.load_constant(RCX, address);
+            self.emit.load_constant(RDX, address);
             self.emit.raw(segment);
-            self.emit.load(RCX, RCX, 0);
+            self.emit.load(RDX, RDX, 0);
         } else {
             let load = load_of_branch_operand(guest);
             self.emit.raw(&load);
         }
     }
 
-    /// Loads to rdx where the translation begins that probably belongs to the target in rcx. For a
+    /// Loads to rcx where the translation begins that probably belongs to the target in rdx. For a
     /// target that no program can have there is nothing to load and this faults: the branch has
     /// not happened yet, as on the processor.
     fn look_up(&mut self) {
-        self.emit.select_bits(RDX, RCX, cpu::field(offset_of!(Cpu, table_mask)));
-        self.emit.load_scaled(RDX, RDX, layout::INDIRECT_TABLE);
+        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, indirect_mask)));
+        self.emit.load_entry(RCX, layout::INDIRECT_TABLE);
+    }
+
+    /// Completes the record of a superblock that is left by an indirect branch.
+    fn foot_of_indirect(&mut self, fields: u16) {
+        if self.observer.is_some() {
+            let executed = self.index + 1;
+            let number = self.number_exit(executed, fields, false);
+            self.foot(number, fields);
+            self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
+        } else {
+            self.foot(0, 0);
+        }
     }
 
     /// To the translation that was looked up; its prefix makes sure.
     fn go(&mut self, fields: u16) {
-        if self.observer.is_some() {
-            let executed = self.index + 1;
-            let number = self.number_exit(executed, fields, false);
-            self.foot(number, fields, true);
-            self.exits.push(Exit { kind: ExitKind::Indirect, patch: 0, stub: 0, executed });
-        } else {
-            self.foot(0, 0, true);
-        }
+        self.foot_of_indirect(fields);
         if self.plan.ticks {
             let ticks = cpu::field(offset_of!(Cpu, ticks));
-            self.emit.copy(RDX, RCX);
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
             self.emit.store_cell(ticks, RCX);
-            self.emit.jump_if_rcx_zero(2);
-            self.emit.raw(&[0xeb, 5]);
-            let _ = self.emit.jump(self.shared.preempt_indirect);
-            self.emit.copy(RCX, RDX);
+            // jrcxz over the lookup and the jump
+            self.emit.jump_if_rcx_zero(18);
             self.look_up();
         }
-        self.emit.jump_register(RDX);
+        self.emit.jump_register(RCX);
+        if self.plan.ticks {
+            let _ = self.emit.jump(self.shared.table_miss);
+        }
     }
 }
 
@@ -937,7 +998,7 @@ fn clear_base_extension(prefixes: &mut [u8]) {
     }
 }
 
-/// `jmp [operand]` or `call [operand]` turned into `mov rcx, [operand]`.
+/// `jmp [operand]` or `call [operand]` turned into `mov rdx, [operand]`.
 fn load_of_branch_operand(guest: &Guest) -> Vec<u8> {
     let bytes = guest.bytes();
     let opcode = bytes.iter().position(|byte| *byte == 0xff).expect("an indirect branch is FF");
@@ -950,7 +1011,7 @@ fn load_of_branch_operand(guest: &Guest) -> Vec<u8> {
             prefix => out.push(*prefix),
         }
     }
-    out.extend_from_slice(&[rex, 0x8b, bytes[opcode + 1] & 0xc7 | RCX << 3]);
+    out.extend_from_slice(&[rex, 0x8b, bytes[opcode + 1] & 0xc7 | RDX << 3]);
     out.extend_from_slice(&bytes[opcode + 2..]);
     out
 }

@@ -15,7 +15,7 @@ pub struct Spill {
 }
 
 /// Most registers that are spilled at once.
-pub const MAX_SPILLS: usize = 6;
+pub const MAX_SPILLS: usize = 7;
 
 /// Which registers are spilled at some point.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
@@ -28,11 +28,6 @@ impl Spills {
         let free = self.0.iter_mut().find(|spill| spill.is_none()).expect("a free spill entry");
         *free = Some(Spill { register, slot });
         self
-    }
-
-    /// Whether a register is in just this slot.
-    pub fn has(&self, register: u8, slot: u8) -> bool {
-        self.0.contains(&Some(Spill { register, slot }))
     }
 
     /// The register is back in place.
@@ -120,7 +115,8 @@ impl Builder {
 
     fn pack(&mut self, point: Point) {
         let before = self.written;
-        let mut head = u8::from(point.boundary) * BOUNDARY | u8::from(point.repeating) * REPEATING;
+        let mut head =
+            (u8::from(point.boundary) * BOUNDARY) | (u8::from(point.repeating) * REPEATING);
         if point.spills != before.spills {
             head |= SPILLS;
         }

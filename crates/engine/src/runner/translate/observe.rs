@@ -6,6 +6,8 @@
 //! is no bounds check: a record that runs past the buffer hits a guard page, and the signal handler
 //! moves it to the next buffer.
 //!
+//! Values are loaded from where the instruction will read, or has written, through a third register.
+//!
 //! An address is only stored if it cannot be derived from one that is there already: registers are
 //! followed through pushes, pops, additions of constants and copies.
 
@@ -21,6 +23,10 @@ use iced_x86::{Mnemonic, OpKind};
 pub const SLOT_RECORD: u8 = 3;
 /// Slot of the scratch register.
 pub const SLOT_SCRATCH: u8 = 4;
+/// Slot of the register that values go through.
+pub const SLOT_VALUE: u8 = 8;
+/// Longest value that is stored.
+const LONGEST_VALUE: u16 = 32;
 /// Bytes before the first field.
 const HEADER: i32 = 4;
 
@@ -30,8 +36,12 @@ pub struct Observer {
     pub record: u8,
     /// Scratch register.
     pub scratch: u8,
+    /// Register that values go through, if they are stored.
+    pub value: Option<u8>,
     /// Whether addresses are stored.
     memory: bool,
+    /// A write whose value will be at the address in the scratch register: which access.
+    written: Option<usize>,
     fields: u16,
     known: [Option<(u16, i64)>; 16],
     sums: Vec<(Form, u16)>,
@@ -44,18 +54,20 @@ pub struct Observer {
 pub const NEVER_RESERVED: [u8; 3] = [RCX, RDX, RSP];
 
 impl Observer {
-    /// For a superblock that leaves two registers alone.
-    pub fn new(superblock: &Superblock, first_exit: u32, memory: bool) -> Self {
+    /// For a superblock that leaves two registers alone, or three if values are stored.
+    pub fn new(superblock: &Superblock, first_exit: u32, memory: bool, values: bool) -> Self {
         let used = superblock.guests.iter().fold(0, |used, guest| used | guest.facts.uses.0);
         let mut free = (0..16u8)
             .filter(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register));
-        let mut next = || free.next().expect("the superblock leaves two registers alone");
+        let mut next = || free.next().expect("the superblock leaves registers alone");
         // The record pointer is best above rdi: pc-relative operands want the low registers.
         let (scratch, record) = (next(), next());
         Self {
             record,
             scratch,
+            value: values.then(next),
             memory,
+            written: None,
             fields: 0,
             known: [None; 16],
             sums: Vec::new(),
@@ -91,6 +103,12 @@ impl Observer {
                 for operand in list {
                     let source = self.source(emit, operand);
                     self.add(index, operand.write, operand.size, operand.segment, source);
+                    if has_value(operand) && !operand.write {
+                        self.value_before(emit, operand);
+                    }
+                }
+                if let Some(operand) = written(guest, list) {
+                    self.prepare_value_after(emit, operand);
                 }
             }
             Accesses::Repeat { size, source, compares, writes, narrow, segment } => {
@@ -110,6 +128,7 @@ impl Observer {
                         narrow: *narrow,
                         size: *size,
                         source: Source::Repeat { field },
+                        value: None,
                     });
                 }
             }
@@ -132,14 +151,80 @@ impl Observer {
             );
             self.store(emit, if moves_source { RSI } else { RDI });
         }
+        if let Some(access) = self.written.take() {
+            let Access { size, segment, .. } = self.shape.accesses[access];
+            self.shape.accesses[access].value = self.store_value(emit, segment, size);
+        }
         if self.memory {
             self.follow(guest);
         }
     }
 
+    /// Stores the value that the access which was added last will read.
+    fn value_before(&mut self, emit: &mut Emit, operand: &Operand) {
+        if self.value.is_some() {
+            self.load_address(emit, operand);
+            let value = self.store_value(emit, operand.segment, operand.size);
+            self.shape.accesses.last_mut().expect("just added").value = value;
+        }
+    }
+
+    /// Keeps the address of the access which was added last, a write, for when it is done.
+    fn prepare_value_after(&mut self, emit: &mut Emit, operand: &Operand) {
+        if self.value.is_some() {
+            self.load_address(emit, operand);
+            self.written = Some(self.shape.accesses.len() - 1);
+        }
+    }
+
+    /// The address of an operand, less its segment, to the scratch register.
+    fn load_address(&mut self, emit: &mut Emit, operand: &Operand) {
+        match operand.form {
+            Form::Constant(address) => emit.load_constant(self.scratch, address),
+            Form::Base(base, displacement) => emit.lea(self.scratch, base, displacement as i32),
+            Form::Sum(base, index, scale, displacement) => {
+                emit.lea_scaled(self.scratch, base, index, scale, displacement);
+            }
+        }
+    }
+
+    /// Copies what is at the address in the scratch register to fields. Each store may run over
+    /// into the next field, which is stored later.
+    fn store_value(&mut self, emit: &mut Emit, segment: Segment, size: u16) -> Option<u16> {
+        let value = self.value?;
+        let field = self.fields;
+        let fields = size.div_ceil(FIELD as u16);
+        let behind = Self::record_bytes(field + fields);
+        if size.is_multiple_of(8) {
+            // The last bytes of the record must be touched, or it could end behind the buffer with
+            // nobody having noticed.
+            emit.store(self.record, behind - 8, value);
+        }
+        let mut done = 0;
+        while done < size {
+            let bytes = match size - done {
+                8.. => 8,
+                4..=7 => 4,
+                2..=3 => 2,
+                _ => 1,
+            };
+            match segment {
+                Segment::Flat => {}
+                Segment::Fs => emit.raw(&[0x64]),
+                Segment::Gs => emit.raw(&[0x65]),
+            }
+            emit.load_bytes(value, self.scratch, i32::from(done), bytes);
+            emit.store(self.record, Self::record_bytes(field) + i32::from(done), value);
+            done += u16::from(bytes);
+        }
+        self.fields += fields;
+        Some(field)
+    }
+
     fn add(&mut self, index: u16, write: bool, size: u16, segment: Segment, source: Source) {
         let (from_source, narrow) = (false, false);
-        let access = Access { index, write, segment, from_source, narrow, size, source };
+        let value = None;
+        let access = Access { index, write, segment, from_source, narrow, size, source, value };
         self.shape.accesses.push(access);
     }
 
@@ -197,6 +282,25 @@ impl Observer {
                 old[from as usize].map(|(field, offset)| (field, offset + by));
         }
     }
+}
+
+/// Whether the value of an access is stored.
+fn has_value(operand: &Operand) -> bool {
+    let reachable = match operand.form {
+        Form::Base(_, displacement) => i32::try_from(displacement).is_ok(),
+        _ => true,
+    };
+    reachable && operand.size <= LONGEST_VALUE
+}
+
+/// The write whose value is stored once the instruction has executed. A call leaves at once, and
+/// what it writes is known.
+fn written<'a>(guest: &Guest, list: &'a [Operand]) -> Option<&'a Operand> {
+    use super::facts::Flow;
+    let leaves = !matches!(guest.facts.flow, Flow::Next);
+    let mut writes = list.iter().filter(|operand| operand.write);
+    let last = writes.next_back().filter(|operand| has_value(operand));
+    if leaves || writes.next().is_some() { None } else { last }
 }
 
 /// `to = from + constant`, if that is what an instruction does to a whole register.

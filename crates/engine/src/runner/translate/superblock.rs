@@ -16,6 +16,8 @@ use std::ops::Range;
 const MAX_INSTRUCTIONS: usize = 64;
 /// Most conditional branches that a superblock runs past.
 const MAX_BRANCHES: usize = 5;
+/// Most instructions of a call that is followed.
+const MAX_CALL: usize = 16;
 /// Most calls that a superblock is inside of at once.
 const MAX_CALL_DEPTH: usize = 4;
 
@@ -32,6 +34,8 @@ pub enum Role {
     FollowedJump,
     /// A direct call whose target is the next instruction here.
     FollowedCall,
+    /// A call whose callee is elsewhere; the next instruction here is the one behind it.
+    Call,
     /// A return that probably goes to this address, the next instruction here.
     CheckedReturn(u64),
     /// Leaves the superblock, always as the last instruction.
@@ -79,6 +83,8 @@ pub struct Superblock {
     pub guests: Vec<Guest>,
     /// Where control goes after the last instruction when that one does not say.
     pub next: u64,
+    /// Whether it is one instruction for one execution.
+    pub alone: bool,
 }
 
 impl Superblock {
@@ -104,12 +110,22 @@ pub struct NotExecutable(
     pub u64,
 );
 
+/// A call that the superblock is inside of.
+#[derive(Clone, Copy)]
+struct Open {
+    /// Index of the call.
+    call: usize,
+    /// The address behind it.
+    back: u64,
+}
+
 struct Builder<'a, S> {
     source: &'a S,
     factory: InstructionInfoFactory,
     guests: Vec<Guest>,
     branches: usize,
-    returns: Vec<u64>,
+    /// Calls that it is inside of.
+    open: Vec<Open>,
     limit: usize,
     limits: Limits<'a>,
     used: Set,
@@ -120,6 +136,8 @@ struct Builder<'a, S> {
 pub struct Limits<'a> {
     /// Most instructions.
     pub instructions: usize,
+    /// Whether one instruction is wanted, for one execution.
+    pub alone: bool,
     /// General registers that it must not use, for the engine to work with.
     pub reserved: usize,
     /// Whether memory accesses are wanted.
@@ -138,7 +156,8 @@ impl<'a> Limits<'a> {
     /// So many instructions, and nothing observed.
     pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
         let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
-        Self { instructions, reserved, accesses, once: &[], repeats_alone, stops, code }
+        let alone = false;
+        Self { instructions, alone, reserved, accesses, once: &[], repeats_alone, stops, code }
     }
 
     /// Whether code at `pc` is observed.
@@ -158,13 +177,19 @@ pub fn decode<S: CodeSource>(
         factory: InstructionInfoFactory::new(),
         guests: Vec::with_capacity(MAX_INSTRUCTIONS),
         branches: 0,
-        returns: Vec::new(),
-        limit: limits.instructions.min(MAX_INSTRUCTIONS),
+        open: Vec::new(),
+        limit: if limits.alone { 1 } else { limits.instructions.min(MAX_INSTRUCTIONS) },
         limits,
         used: NEVER_RESERVED.iter().fold(Set::default(), |set, register| set.with(*register)),
     };
-    let next = builder.build(pc)?;
-    let mut superblock = Superblock { pc, guests: builder.guests, next };
+    let mut next = builder.build(pc)?;
+    while let Some(back) = builder.close() {
+        next = back;
+        if builder.guests.last().is_some_and(|guest| guest.role == Role::Call) {
+            next = builder.build(back)?;
+        }
+    }
+    let mut superblock = Superblock { pc, guests: builder.guests, next, alone: limits.alone };
     find_liveness(&mut superblock);
     Ok(superblock)
 }
@@ -173,8 +198,8 @@ impl<S: CodeSource> Builder<'_, S> {
     /// Decodes until the superblock is complete; the address after its last instruction.
     fn build(&mut self, start: u64) -> Result<u64, NotExecutable> {
         let mut pc = start;
-        while self.guests.len() < self.limit {
-            if !self.guests.is_empty() && self.must_end_at(start, pc) {
+        while self.guests.len() < self.limit && !self.too_long_a_call() {
+            if self.must_end_at(pc) {
                 return Ok(pc);
             }
             let Some((instruction, bytes)) = self.fetch(pc) else {
@@ -218,11 +243,12 @@ impl<S: CodeSource> Builder<'_, S> {
         Ok(pc)
     }
 
-    /// Whether the superblock that starts at `start` must not go on to `pc`.
-    fn must_end_at(&self, start: u64, pc: u64) -> bool {
+    /// Whether the superblock must not go on to `pc`.
+    fn must_end_at(&self, pc: u64) -> bool {
+        let Some(first) = self.guests.first() else { return false };
         self.limits.once.contains(&pc)
             || self.limits.stops.contains(&pc)
-            || self.limits.inside(pc) != self.limits.inside(start)
+            || self.limits.inside(pc) != self.limits.inside(first.pc())
     }
 
     /// Whether the dispatcher must look after an instruction with these accesses each time.
@@ -232,6 +258,25 @@ impl<S: CodeSource> Builder<'_, S> {
             Accesses::Repeat { .. } => self.limits.repeats_alone,
             Accesses::Explicit => true,
         }
+    }
+
+    fn too_long_a_call(&self) -> bool {
+        self.open.first().is_some_and(|open| self.guests.len() - open.call > MAX_CALL)
+    }
+
+    /// A call that does not return here is not followed at all: see [`super::lower::returns`].
+    fn close(&mut self) -> Option<u64> {
+        let Open { call, back } = *self.open.first()?;
+        self.open.clear();
+        self.guests.truncate(call + 1);
+        self.guests[call].role = self.unfollowed(back);
+        Some(back)
+    }
+
+    /// The role of a call to elsewhere. What is put aside for observation does not survive it.
+    fn unfollowed(&self, back: u64) -> Role {
+        let goes_on = self.limits.reserved == 0 && self.open.is_empty() && self.can_follow(back);
+        if goes_on { Role::Call } else { Role::Last }
     }
 
     /// Whether enough registers stay unused if this instruction is added.
@@ -263,22 +308,23 @@ impl<S: CodeSource> Builder<'_, S> {
             Flow::Next => (Role::Plain, after),
             Flow::Branch(target) | Flow::ShortBranch(target) => {
                 self.branches += 1;
-                if self.branches > MAX_BRANCHES || self.has(after) {
+                if self.branches > MAX_BRANCHES || self.has(after) || !self.open.is_empty() {
                     (Role::Last, after)
                 } else {
                     (Role::SideBranch(target), after)
                 }
             }
             Flow::Jump(target) if self.can_follow(target) => (Role::FollowedJump, target),
-            Flow::Call(target)
-                if self.returns.len() < MAX_CALL_DEPTH && self.can_follow(target) =>
-            {
-                self.returns.push(after);
+            Flow::Call(target) if self.open.len() < MAX_CALL_DEPTH && self.can_follow(target) => {
+                self.open.push(Open { call: self.guests.len(), back: after });
                 (Role::FollowedCall, target)
             }
-            Flow::Return if instruction.op_count() == 0 => match self.returns.pop() {
-                Some(expected) if self.can_follow(expected) => {
-                    (Role::CheckedReturn(expected), expected)
+            Flow::Call(_) | Flow::IndirectCall => (self.unfollowed(after), after),
+            Flow::Return if instruction.op_count() == 0 => match self.open.last() {
+                Some(Open { back, .. }) if self.can_follow(*back) => {
+                    let back = *back;
+                    self.open.pop();
+                    (Role::CheckedReturn(back), back)
                 }
                 _ => (Role::Last, after),
             },

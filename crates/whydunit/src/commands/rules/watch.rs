@@ -132,7 +132,7 @@ fn fault(stream: &mut Stream, crash: &CrashReport) {
     if crash.trap != PAGE_FAULT {
         return;
     }
-    let code = crate::render::crash::code_at(crash);
+    let code = crate::render::crash::code_at(crash, crash.pc);
     let access = Access { address: crash.address, size: 1, write: crash.error & WRITES != 0 };
     stream.fault(crash.pc, &code, access);
 }

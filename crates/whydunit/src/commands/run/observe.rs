@@ -1,10 +1,11 @@
 //! What `whydunit run` observes and alters: from arguments to a plan.
 
 use anyhow::Context;
-use events::Plan;
 use events::patch::{self, Patch};
 use events::plan::{ALL_REGISTERS, Filter, Probe};
+use events::{Consumer, Plan, Process};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What to observe, and what to alter.
 #[derive(clap::Args)]
@@ -25,6 +26,9 @@ pub struct Observe {
     /// A whole plan, as JSON; the other options add to it
     #[arg(long, value_name = "FILE", hide = true)]
     plan: Option<PathBuf>,
+    /// A plan that takes its place soon after the program has started
+    #[arg(long, value_name = "FILE", hide = true)]
+    next_plan: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -37,6 +41,8 @@ enum What {
     Blocks,
     /// The address of every memory access
     Memory,
+    /// The address and the value of every memory access
+    Values,
     /// Every memory access is tested against a shadow that lets all of them pass
     Shadow,
 }
@@ -44,12 +50,13 @@ enum What {
 impl Observe {
     /// The plan that the arguments ask for.
     pub fn plan(&self) -> anyhow::Result<Plan> {
-        let mut plan = self.file()?;
+        let mut plan = read(self.plan.as_ref())?.unwrap_or_default();
         match self.observe {
             What::Nothing => {}
             What::Ticks => plan.ticks = true,
             What::Blocks => plan.blocks = true,
             What::Memory => (plan.blocks, plan.memory) = (true, true),
+            What::Values => (plan.blocks, plan.memory, plan.values) = (true, true, true),
             What::Shadow => {
                 let everything = Filter::Shadow { reads: 0xff, writes: 0xff, paint: Vec::new() };
                 plan.filter.get_or_insert(everything);
@@ -64,10 +71,42 @@ impl Observe {
         Ok(plan)
     }
 
-    fn file(&self) -> anyhow::Result<Plan> {
-        let Some(path) = &self.plan else { return Ok(Plan::default()) };
-        let text =
-            std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        serde_json::from_slice(&text).with_context(|| format!("{} is no plan", path.display()))
+    /// The plan that comes after it, if there is one.
+    pub fn next_plan(&self) -> anyhow::Result<Option<Plan>> {
+        read(self.next_plan.as_ref())
+    }
+}
+
+fn read(path: Option<&PathBuf>) -> anyhow::Result<Option<Plan>> {
+    let Some(path) = path else { return Ok(None) };
+    let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let plan = serde_json::from_slice(&text);
+    plan.map(Some).with_context(|| format!("{} is no plan", path.display()))
+}
+
+/// Changes the plan a moment after the guest has started.
+pub struct Changing {
+    /// Eats the events.
+    pub consumer: Box<dyn Consumer>,
+    /// What to change to.
+    pub plan: Option<Plan>,
+}
+
+impl Consumer for Changing {
+    fn begin(&mut self, process: Process) {
+        if let Some(plan) = self.plan.take() {
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(100));
+                process.control.set_plan(plan)
+            });
+        }
+    }
+
+    fn records(&mut self, bytes: &[u8]) {
+        self.consumer.records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.consumer.end();
     }
 }

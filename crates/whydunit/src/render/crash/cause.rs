@@ -232,6 +232,10 @@ fn protection(report: &CrashReport, stopped: Option<&Stopped>) -> String {
             "its instruction needs an address aligned to {size} bytes, got {address:#x}"
         );
     }
+    if stopped.returns() {
+        return "it returned to what is no address at all: its return address was overwritten"
+            .into();
+    }
     if stopped.is_privileged() {
         return "it executed an instruction that only the kernel may execute".into();
     }

@@ -96,6 +96,11 @@ impl Stopped {
         self.accesses.iter().find(odd).copied()
     }
 
+    /// Whether it returns from a call.
+    pub fn returns(&self) -> bool {
+        self.instruction.mnemonic() == Mnemonic::Ret
+    }
+
     /// Whether only the kernel may execute it.
     pub fn is_privileged(&self) -> bool {
         let io = matches!(

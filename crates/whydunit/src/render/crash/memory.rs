@@ -30,7 +30,12 @@ pub fn code_at(report: &CrashReport, address: u64) -> Vec<u8> {
 
 /// Opens the files of the guest.
 pub fn program(report: &CrashReport) -> Program {
-    Program::open(modules(&report.modules), &DebugFiles::default())
+    program_of(&report.modules)
+}
+
+/// Opens the files that are mapped.
+pub fn program_of(maps: &[ModuleMap]) -> Program {
+    Program::open(modules(maps), &DebugFiles::default())
 }
 
 /// A file counts once for every time it was loaded: its parts follow each other in memory, and

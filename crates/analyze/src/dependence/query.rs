@@ -1,0 +1,175 @@
+//! Finding moments in a trace, and what the instructions there used.
+
+use super::trace::{Item, Moment, Trace, address};
+use crate::semantics::{Form, Parts, Side, Uses};
+use rustc_hash::FxHashSet;
+
+/// An instruction that was executed, or that did not get to.
+#[derive(Clone, Debug)]
+pub struct Executed {
+    /// When.
+    pub moment: Moment,
+    /// Its thread.
+    pub thread: u32,
+    /// The instruction, as a number of the trace.
+    pub instruction: u32,
+    /// Addresses of its memory operands, as far as they are known.
+    pub addresses: Vec<Option<u64>>,
+}
+
+/// Which execution of a place is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Nth {
+    /// The first is number 1.
+    Number(u64),
+    /// The last of all.
+    Last,
+}
+
+impl Trace {
+    /// The thread that ran last.
+    #[must_use]
+    pub fn last_thread(&self) -> Option<u32> {
+        self.backward().previous().map(|(when, _)| when.thread)
+    }
+
+    /// The last instruction that a thread executed before a moment.
+    #[must_use]
+    pub fn last_executed(&self, thread: Option<u32>, before: Moment) -> Option<Executed> {
+        let mut back = self.backward();
+        while let Some((when, item)) = back.previous() {
+            let Item::Path { exit, payload, .. } = item else { continue };
+            if when.moment >= before || thread.is_some_and(|thread| thread != when.thread) {
+                continue;
+            }
+            let executed = u64::from(self.blocks.exits[exit as usize].executed);
+            let room = (before.0 - when.moment.0).min(executed);
+            let Some(index) = room.checked_sub(1) else { continue };
+            return Some(self.executed_in(when, exit, payload, index as u16));
+        }
+        None
+    }
+
+    fn executed_in(
+        &self,
+        when: super::trace::When,
+        exit: u32,
+        payload: &[u8],
+        index: u16,
+    ) -> Executed {
+        let block = &self.blocks.blocks[self.blocks.exits[exit as usize].block as usize];
+        let accesses = &block.accesses[block.accesses_of(index)];
+        let addresses = accesses.iter().map(|access| address(access, payload, when.bases));
+        Executed {
+            moment: Moment(when.moment.0 + u64::from(index)),
+            thread: when.thread,
+            instruction: block.instructions[usize::from(index)],
+            addresses: addresses.collect(),
+        }
+    }
+
+    /// The execution of any of these addresses that is meant.
+    pub fn find(&self, pcs: &[u64], nth: Nth, thread: Option<u32>) -> Result<Executed, u64> {
+        let ids: FxHashSet<u32> = (0u32..)
+            .zip(&self.blocks.statics)
+            .filter(|(_, known)| pcs.contains(&known.pc))
+            .map(|(id, _)| id)
+            .collect();
+        // Which instructions of each exit are meant.
+        let inside = |exit: &super::Exit| -> Vec<u16> {
+            let block = &self.blocks.blocks[exit.block as usize];
+            let ran = (0u16..).zip(&block.instructions).take(exit.executed.into());
+            ran.filter(|(_, id)| ids.contains(id)).map(|(index, _)| index).collect()
+        };
+        let wanted: Vec<Vec<u16>> = self.blocks.exits.iter().map(inside).collect();
+        let (mut count, mut found) = (0, None);
+        self.forward(|when, item| {
+            let Item::Path { exit, payload, .. } = item else { return };
+            if wanted[exit as usize].is_empty()
+                || thread.is_some_and(|thread| thread != when.thread)
+            {
+                return;
+            }
+            for index in &wanted[exit as usize] {
+                count += 1;
+                if nth == Nth::Last || nth == Nth::Number(count) {
+                    found = Some(self.executed_in(when, exit, payload, *index));
+                }
+            }
+        });
+        found.ok_or(count)
+    }
+
+    /// Where the return address of the frame that runs at a moment is.
+    #[must_use]
+    pub fn frame_slot(&self, thread: u32, at: Moment) -> Option<u64> {
+        let mut depth = 0u64;
+        let mut back = self.backward();
+        while let Some((when, item)) = back.previous() {
+            let Item::Path { exit, payload, .. } = item else { continue };
+            if when.thread != thread || when.moment >= at {
+                continue;
+            }
+            let exit = &self.blocks.exits[exit as usize];
+            let block = &self.blocks.blocks[exit.block as usize];
+            let room = at.0 - when.moment.0;
+            let crossings = &block.crossings[..exit.crossings.into()];
+            for crossing in crossings.iter().rev().filter(|c| u64::from(c.index) < room) {
+                if !crossing.call {
+                    depth += 1;
+                } else if depth > 0 {
+                    depth -= 1;
+                } else {
+                    let access = &block.accesses[usize::from(crossing.access)];
+                    return address(access, payload, when.bases);
+                }
+            }
+        }
+        None
+    }
+
+    /// Everything that an instruction used: register parts, and memory that it read.
+    #[must_use]
+    pub fn used(&self, executed: &Executed) -> (Parts, Vec<(u64, u64)>) {
+        let meaning = &self.blocks.statics[executed.instruction as usize].meaning;
+        let (mut parts, mut memory) = (meaning.addresses(), Vec::new());
+        let mut uses = |uses: &Uses| {
+            parts |= uses.values | uses.conditions;
+            for read in &uses.reads {
+                if let Side::Memory(slot) = read.side
+                    && let Some(Some(address)) = executed.addresses.get(usize::from(slot))
+                {
+                    memory.push((address + u64::from(read.from), u64::from(read.bytes)));
+                }
+            }
+        };
+        for flow in &meaning.flows {
+            match flow {
+                crate::semantics::Flow::Make { uses: made, .. } => uses(made),
+                crate::semantics::Flow::Copy { from, .. } => {
+                    uses(&Uses {
+                        values: from.parts(),
+                        reads: matches!(from.side, Side::Memory(_))
+                            .then_some(*from)
+                            .into_iter()
+                            .collect(),
+                        ..Uses::default()
+                    });
+                }
+            }
+        }
+        if let Some(decides) = &meaning.decides {
+            uses(decides);
+        }
+        (parts, memory)
+    }
+
+    /// The call instruction that returns to this address, if it was seen.
+    #[must_use]
+    pub fn call_before(&self, return_address: u64) -> Option<u64> {
+        let calls = |form| matches!(form, Form::Call(_) | Form::IndirectCall);
+        let found = self.blocks.statics.iter();
+        let mut found = found.filter(|known| known.next() == return_address);
+        found.find(|known| calls(known.meaning.form)).map(|known| known.pc)
+    }
+}

@@ -1,0 +1,197 @@
+//! `whydunit slice`: what a value was made from.
+
+use super::run::Guest;
+use super::slicing::execution::Execution;
+use super::slicing::{dot, text};
+use crate::exit::Exit;
+use crate::render;
+use crate::render::style::Style;
+use analyze::dependence::control::Control;
+use analyze::slice::ending::Asked;
+use analyze::slice::view::{Viewer, has_source};
+use analyze::slice::{Follow, Slice as Answer, View};
+use anyhow::Context;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Arguments of `whydunit slice`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  whydunit slice -- ./prog input             from the crash back, everything that took part
+  whydunit slice --kind thin --at list.c:41#3 --value node -- ./prog
+  whydunit slice --events run.ev --value total --json -- ./prog
+
+A moment is PLACE#N (its N-th execution; #last), crash, end or @T, each perhaps /THREAD; a value an
+expression of the program, [ADDRESS,SIZE] or $register. Exit codes: 0 done, 2 wrong arguments or
+input, 70 a fault of our own. More in docs/slicing.md.")]
+pub struct Slice {
+    /// The moment to look back from; the crash, or the end, if none is given
+    #[arg(long, value_name = "MOMENT")]
+    at: Option<String>,
+    /// A value at that moment; everything that the statement used if none is given
+    #[arg(long, value_name = "VALUE")]
+    value: Vec<String>,
+    /// Which dependences to follow
+    #[arg(long, value_enum, default_value = "full")]
+    kind: KindArgument,
+    /// Leave out what comes from this value
+    #[arg(long, value_name = "VALUE")]
+    prune: Vec<String>,
+    /// Look back no further than this moment
+    #[arg(long, value_name = "MOMENT")]
+    from: Option<String>,
+    /// Only what these threads did
+    #[arg(long, value_name = "THREAD", value_delimiter = ',')]
+    threads: Vec<u32>,
+    /// Most dependences between the question and a statement
+    #[arg(long, value_name = "N")]
+    depth: Option<u32>,
+    /// Most executions of which dependences are shown; all are counted
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    nodes: usize,
+    /// Follow saved and restored registers as if they were values
+    #[arg(long)]
+    no_bypass: bool,
+    /// Show instructions instead of statements
+    #[arg(long)]
+    instructions: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Print a graph for Graphviz
+    #[arg(long, conflicts_with = "json")]
+    dot: bool,
+    /// Do not run the program: these are its events, saved by `whydunit run --save-events`
+    #[arg(long, value_name = "FILE")]
+    events: Option<PathBuf>,
+    #[command(flatten)]
+    guest: Guest,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum KindArgument {
+    /// Values alone
+    Thin,
+    /// Values and addresses
+    Data,
+    /// Values, addresses and control
+    Full,
+}
+
+impl From<KindArgument> for Follow {
+    fn from(argument: KindArgument) -> Self {
+        match argument {
+            KindArgument::Thin => Self::Thin,
+            KindArgument::Data => Self::Data,
+            KindArgument::Full => Self::Full,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    question: &'a str,
+    thread: u32,
+    moment: u64,
+    executions: u64,
+    instructions_walked: u64,
+    bypassed_registers: u64,
+    #[serde(flatten)]
+    view: &'a View,
+}
+
+impl Slice {
+    /// Runs the program, or reads what was saved, and answers.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let execution = match &self.events {
+            Some(events) => Execution::open(events, &self.guest.command()[0])?,
+            None => Execution::run(&self.guest)?,
+        };
+        let asked = execution.asked(self.at.as_deref(), &self.value)?;
+        let answer = self.answer(&execution, &asked)?;
+        let view = Viewer::new(&execution.trace, &execution.program).view(&answer);
+        let out = if self.dot {
+            dot::render(&view)
+        } else if self.json {
+            let report = Report {
+                question: &asked.words,
+                thread: asked.thread,
+                moment: asked.moment.0,
+                executions: answer.executions(),
+                instructions_walked: answer.walked,
+                bypassed_registers: answer.bypassed,
+                view: &view,
+            };
+            serde_json::to_string_pretty(&report)? + "\n"
+        } else if self.instructions {
+            instructions(&execution, &answer)
+        } else {
+            self.text(&asked, &answer, &view)
+        };
+        render::print(&out).context("standard output")?;
+        Ok(Exit::Clean)
+    }
+
+    fn answer(&self, execution: &Execution, asked: &Asked) -> anyhow::Result<Answer> {
+        let follow = Follow::from(self.kind);
+        let needs_control = follow == Follow::Full || asked.wants.control.is_some();
+        let control = needs_control.then(|| Control::of(&execution.trace, &execution.program));
+        let foreign = |pc| !has_source(&execution.program, pc);
+        let mut question = asked.question(follow);
+        question.control = control.as_ref();
+        question.foreign = Some(&foreign);
+        question.threads.clone_from(&self.threads);
+        question.nodes = self.nodes.max(1);
+        question.depth = self.depth.unwrap_or(u32::MAX);
+        question.bypass = !self.no_bypass;
+        if let Some(from) = &self.from {
+            question.from = execution.moment(from)?.moment;
+        }
+        if !self.prune.is_empty() {
+            let found = execution.moment(self.at.as_deref().unwrap_or("end"))?;
+            let mut pruned = analyze::slice::Wants::default();
+            for value in &self.prune {
+                execution.want(&found, value, &mut pruned)?;
+            }
+            (question.prune_parts, question.prune_memory) = (pruned.parts, pruned.memory);
+        }
+        Ok(question.answer(&execution.trace))
+    }
+
+    fn text(&self, asked: &Asked, answer: &Answer, view: &View) -> String {
+        let style = Style::of(&std::io::stdout());
+        let (statements, executions) = (view.statements.len(), answer.executions());
+        let mut out = format!(
+            "{}: {statements} statements, {executions} of {} instructions looked at\n",
+            asked.words, answer.walked
+        );
+        for (number, statement) in view.statements.iter().enumerate() {
+            out += &text::statement(number + 1, statement, style);
+            out += &text::reasons(view, number, style);
+        }
+        if view.cut {
+            out += &format!(
+                "dependences are shown for the {} executions nearest to the question; --nodes N \
+                 shows more\n",
+                self.nodes
+            );
+        }
+        out
+    }
+}
+
+/// The executions of a slice, as instructions, the latest first.
+fn instructions(execution: &Execution, answer: &Answer) -> String {
+    let mut out = String::new();
+    for node in &answer.nodes {
+        let Some(instruction) = node.instruction else { continue };
+        let known = &execution.trace.blocks.statics[instruction as usize];
+        let place = execution.program.symbolise(base::Address(known.pc)).place();
+        out += &format!(
+            "@{} /{} *{:#x}#{}  {place}\n",
+            node.moment.0, node.thread, known.pc, node.instance
+        );
+    }
+    out
+}

@@ -1,0 +1,7 @@
+//! What `slice` and `why` share: an execution to ask about, questions from arguments, and how
+//! statements are shown.
+
+pub mod asking;
+pub mod dot;
+pub mod execution;
+pub mod text;

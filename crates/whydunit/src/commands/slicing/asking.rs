@@ -1,0 +1,183 @@
+//! Moments and values from the command line, as questions about an execution.
+
+use super::execution::Execution;
+use analyze::dependence::Moment;
+use analyze::dependence::query::{Executed, Nth};
+use analyze::semantics::Parts;
+use analyze::slice::ending::{self, Asked};
+use analyze::slice::question::Wants;
+use anyhow::{Context, bail};
+use base::Address;
+use symbols::unwind::StackEnd;
+use symbols::value::Home;
+use symbols::{FoundBy, Frame, Held, Level, Memory, PlaceName, Register, Registers, Scene, Stack};
+
+/// Memory of which nothing is known.
+struct Nothing;
+
+impl Memory for Nothing {
+    fn read(&self, _: Address, _: &mut [u8]) -> bool {
+        false
+    }
+}
+
+/// A moment, found.
+pub struct Found {
+    /// The thread.
+    pub thread: u32,
+    /// When.
+    pub moment: Moment,
+    /// The instruction that comes next there, if the moment is a place.
+    pub executed: Option<Executed>,
+}
+
+impl Execution {
+    /// The moment that a text means: `PLACE#N`, `crash`, `end`, `@T`, each perhaps `/THREAD`.
+    pub fn moment(&self, text: &str) -> anyhow::Result<Found> {
+        let (place, thread) = match text.rsplit_once('/') {
+            Some((place, thread)) if thread.bytes().all(|digit| digit.is_ascii_digit()) => {
+                (place, Some(thread.parse().context("the thread is not a number")?))
+            }
+            _ => (text, None),
+        };
+        let last = self.trace.last_thread().context("nothing was executed")?;
+        let end = Moment(self.trace.len());
+        if place == "end" || place == "crash" {
+            if place == "crash" && self.crash().is_none() {
+                bail!("the program did not crash; `end` means its end");
+            }
+            return Ok(Found { thread: thread.unwrap_or(last), moment: end, executed: None });
+        }
+        if let Some(time) = place.strip_prefix('@') {
+            let time = time.parse().with_context(|| format!("'{time}' is not a time"))?;
+            if time > end.0 {
+                bail!("the execution has only {} instructions, there is no @{time}", end.0);
+            }
+            return Ok(Found {
+                thread: thread.unwrap_or(last),
+                moment: Moment(time),
+                executed: None,
+            });
+        }
+        let (place, nth) = match place.split_once('#') {
+            Some((place, "last")) => (place, Nth::Last),
+            Some((place, number)) => {
+                let number = number.parse().ok().filter(|number| *number > 0);
+                let number = number.with_context(|| format!("'{text}' has no number after #"))?;
+                (place, Nth::Number(number))
+            }
+            None => (place, Nth::Last),
+        };
+        let name: PlaceName = place.parse()?;
+        let locations = self.program.resolve(&name)?;
+        let pcs: Vec<u64> = locations.iter().map(|location| location.address.0).collect();
+        let executed = self.trace.find(&pcs, nth, thread).map_err(|times| match times {
+            0 => anyhow::anyhow!("{place} was never executed"),
+            times => anyhow::anyhow!("{place} was executed {times} times, so there is no {text}"),
+        })?;
+        Ok(Found { thread: executed.thread, moment: executed.moment, executed: Some(executed) })
+    }
+
+    /// What is asked at a moment about values; about all that is used there if there are none.
+    pub fn asked(&self, at: Option<&str>, values: &[String]) -> anyhow::Result<Asked> {
+        let default = if self.crash().is_some() { "crash" } else { "end" };
+        let is_end = at.is_none_or(|at| at == default);
+        if is_end && values.is_empty() {
+            let asked = ending::ask(&self.trace, &self.ended());
+            return asked.into_iter().next().context("nothing was executed");
+        }
+        let found = self.moment(at.unwrap_or(default))?;
+        let mut wants = Wants::default();
+        let mut words = values.join(", ");
+        if values.is_empty() {
+            let Some(executed) = &found.executed else { bail!("say which --value is meant there") };
+            (wants.parts, wants.memory) = self.trace.used(executed);
+            words = "what the statement used".into();
+        }
+        for value in values {
+            self.want(&found, value, &mut wants)?;
+        }
+        let pc = found
+            .executed
+            .as_ref()
+            .map(|executed| self.trace.blocks.statics[executed.instruction as usize].pc);
+        Ok(Asked { thread: found.thread, moment: found.moment, wants, words, pc })
+    }
+
+    /// Adds a value to what is wanted.
+    pub fn want(&self, at: &Found, value: &str, wants: &mut Wants) -> anyhow::Result<()> {
+        if let Some(name) = value.strip_prefix('$') {
+            let register = Register::named(name).with_context(|| format!("no register {value}"))?;
+            wants.parts |= parts_of(register);
+            return Ok(());
+        }
+        if let Some(range) = value.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            let (address, bytes) = range
+                .split_once(',')
+                .and_then(|(address, bytes)| Some((number(address)?, number(bytes)?)))
+                .with_context(|| format!("'{value}' is not [ADDRESS,SIZE]"))?;
+            wants.memory.push((address, bytes));
+            return Ok(());
+        }
+        let pc = match &at.executed {
+            Some(executed) => self.trace.blocks.statics[executed.instruction as usize].pc,
+            None => {
+                let last = self.trace.last_executed(Some(at.thread), at.moment);
+                let last = last.context("the thread has executed nothing")?;
+                self.trace.blocks.statics[last.instruction as usize].pc
+            }
+        };
+        let cfa = self.trace.frame_slot(at.thread, at.moment).map(|slot| Address(slot + 8));
+        let frame = Frame {
+            pc: Address(pc),
+            registers: Registers::default(),
+            cfa,
+            found_by: FoundBy::CallFrameInfo,
+            exact: true,
+        };
+        let stack = Stack { frames: vec![frame], end: StackEnd::Lost };
+        let scene =
+            Scene { program: &self.program, memory: &Nothing, stack: &stack, thread_pointer: None };
+        let found = scene.evaluate(Level::default(), value)?;
+        match &found.held {
+            Held::Memory(address) => {
+                let bytes = scene.size_of(found.module, &found.ty).unwrap_or(8);
+                wants.memory.push((address.0, bytes.max(1)));
+            }
+            Held::Pieces(pieces) => {
+                for piece in pieces {
+                    match &piece.home {
+                        Home::Register { register, .. } => wants.parts |= parts_of(*register),
+                        Home::Memory(address) => {
+                            wants.memory.push((address.0, piece.bits.div_ceil(8)));
+                        }
+                        Home::Constant(_) => bail!("{value} is a constant the compiler knew"),
+                        Home::ImplicitPointer { .. } => bail!("{value} was optimised out there"),
+                        Home::Lost(why) => {
+                            bail!("{value}: {why}; ask for a register instead, like --value '$rax'")
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn number(text: &str) -> Option<u64> {
+    let text = text.trim();
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// The parts of a register as DWARF numbers it.
+fn parts_of(register: Register) -> Parts {
+    const ORDER: [u8; 16] = [0, 2, 1, 3, 6, 7, 5, 4, 8, 9, 10, 11, 12, 13, 14, 15];
+    match register.0 {
+        number @ 0..=15 => Parts::general(ORDER[usize::from(number)], 0, 8),
+        number @ 17..=32 => Parts::vector(number as u8 - 17, 0, 16),
+        _ => Parts::NONE,
+    }
+}

@@ -1,0 +1,210 @@
+//! An execution to ask about: run here and now, or saved before.
+
+use crate::commands::run::{Guest, fault_or_input};
+use crate::render::crash::{self, Crash};
+use analyze::dependence::Trace;
+use analyze::slice::ending::Ended;
+use anyhow::{Context, bail};
+use engine::host::{Ending, Outcome};
+use engine::report::CrashReport;
+use events::file::{self, ReadError};
+use events::plan::Syscalls;
+use events::{Consumer, Plan};
+use recording::{End, Recording};
+use replay::{Session, Shown};
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::BufReader;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use symbols::{DebugFiles, Image, LoadedModule, Program};
+
+/// Where the engine loads programs that can be loaded anywhere.
+const LOADED_AT: u64 = 0x5555_5555_4000;
+
+/// An execution, and the program that ran.
+pub struct Execution {
+    /// What happened.
+    pub trace: Trace,
+    /// The program's files.
+    pub program: Program,
+    /// How it ended, if it was run here.
+    pub outcome: Option<Outcome>,
+}
+
+type Traces = Arc<Mutex<BTreeMap<i32, Trace>>>;
+
+/// A trace that is left behind when the stream ends.
+struct Leaving {
+    process: i32,
+    trace: Trace,
+    traces: Traces,
+}
+
+impl Consumer for Leaving {
+    fn records(&mut self, bytes: &[u8]) {
+        self.trace.records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.trace.end();
+        let mut traces = self.traces.lock().unwrap_or_else(|broken| broken.into_inner());
+        traces.insert(self.process, std::mem::take(&mut self.trace));
+    }
+}
+
+impl Execution {
+    /// Runs a program, or replays a recording if that is what it is.
+    pub fn run(guest: &Guest) -> anyhow::Result<Self> {
+        if let [only] = guest.command()
+            && Recording::open(Path::new(only)).is_ok()
+        {
+            return Self::replay(Path::new(only));
+        }
+        let traces = Traces::default();
+        let syscalls = Syscalls::Ranges;
+        let plan = Plan { blocks: true, memory: true, syscalls, ..Plan::default() };
+        let mut first = None;
+        let outcome = guest.run(plan, &mut |process| {
+            first.get_or_insert(process);
+            Box::new(Leaving { process, trace: Trace::default(), traces: traces.clone() })
+        })?;
+        let mut traces = std::mem::take(&mut *traces.lock().unwrap_or_else(|e| e.into_inner()));
+        let crash = outcome.crashes.first();
+        let process = crash.map(|crash| crash.process).or(first).unwrap_or_default();
+        let Some(trace) = traces.remove(&process) else {
+            bail!("nothing of the program was observed");
+        };
+        let program = match crash {
+            Some(report) => crash::program(report),
+            None => executable(&guest.command()[0])?,
+        };
+        Ok(Self { trace, program, outcome: Some(outcome) })
+    }
+
+    /// Replays the process of a recording that failed, or the first one.
+    fn replay(file: &Path) -> anyhow::Result<Self> {
+        let unusable = || format!("{} cannot be replayed", file.display());
+        let session = Session::open(file).with_context(unusable)?;
+        let process = failed(session.recording());
+        let traces = Traces::default();
+        let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+        let make = &mut |process| -> Box<dyn Consumer> {
+            Box::new(Leaving { process, trace: Trace::default(), traces: traces.clone() })
+        };
+        let (replayed, crashes) = session
+            .replay_and_report(process, plan, Shown::Nothing, make)
+            .map_err(fault_or_input)?;
+        if let Some(divergence) = replayed.divergence {
+            bail!("the replay went another way than the recording: {}", divergence.what);
+        }
+        let mut traces = std::mem::take(&mut *traces.lock().unwrap_or_else(|e| e.into_inner()));
+        let Some((_, trace)) = traces.pop_first() else {
+            bail!("nothing of the program was observed");
+        };
+        let program = match crashes.first() {
+            Some(report) => crash::program(report),
+            None => {
+                let mut line = session.timeline(process).map_err(fault_or_input)?;
+                crash::program_of(&line.end().map_err(fault_or_input)?.modules)
+            }
+        };
+        let ending = match replayed.ending {
+            Some(recording::log::Ending::Exit(code)) => Ending::Exit(code),
+            Some(recording::log::Ending::Signal(signal)) => Ending::Signal(signal),
+            None => Ending::Exit(0),
+        };
+        let outcome = Outcome { ending, crashes, notes: Vec::new(), refused: None };
+        Ok(Self { trace, program, outcome: Some(outcome) })
+    }
+
+    /// Reads a saved stream of events.
+    pub fn open(events: &Path, program: &OsStr) -> anyhow::Result<Self> {
+        let name = || events.display().to_string();
+        let opened = File::open(events).with_context(|| format!("cannot open {}", name()))?;
+        let mut trace = Trace::default();
+        file::feed(BufReader::new(opened), &mut trace).map_err(|error| match error {
+            ReadError::Io(error) => anyhow::Error::from(error).context(name()),
+            ReadError::NotAStream => anyhow::anyhow!(
+                "{} is not a stream of events; make one with whydunit run --observe memory \
+                 --save-events FILE -- PROG",
+                name()
+            ),
+            ReadError::Version(version) => {
+                anyhow::anyhow!("{} was written by another version ({version})", name())
+            }
+            ReadError::Damaged => anyhow::anyhow!("{} is damaged or cut off", name()),
+        })?;
+        if trace.broken {
+            bail!("{} holds records that make no sense", name());
+        }
+        Ok(Self { trace, program: executable(program)?, outcome: None })
+    }
+
+    /// The crash, if it ended in one.
+    pub fn crash(&self) -> Option<&CrashReport> {
+        self.outcome.as_ref()?.crashes.first()
+    }
+
+    /// How it ended, in the words of slices.
+    pub fn ended(&self) -> Ended {
+        let Some(report) = self.crash() else { return Ended::Exit };
+        if report.code > 0 {
+            return Ended::Fault { pc: report.pc, code: crash::code_at(report, report.pc) };
+        }
+        let calls = Crash::of(report).calls_to_own();
+        let calls = calls.into_iter().map(|(function, address)| (function, address.0)).collect();
+        Ended::GaveUp { calls }
+    }
+
+    /// How it ended, for a reader.
+    pub fn ending(&self) -> String {
+        match (self.crash(), self.outcome.as_ref().map(|outcome| outcome.ending)) {
+            (Some(report), _) => Crash::of(report).finding.title,
+            (None, Some(Ending::Exit(code))) => format!("the program ended with exit code {code}"),
+            (None, Some(Ending::Signal(signal))) => {
+                format!("the program was ended by {}", crash::signal_name(signal))
+            }
+            (None, None) => "the events end here".into(),
+        }
+    }
+}
+
+/// The first process of a recording that a signal ended, or else the first.
+fn failed(recording: &Recording) -> u32 {
+    let processes = recording.summary().map_or(&[][..], |summary| &summary.processes);
+    let killed = processes.iter().find(|process| matches!(process.end, End::Killed(_)));
+    killed.map_or(0, |process| process.process)
+}
+
+/// The program's file alone, where the engine loads it.
+fn executable(name: &OsStr) -> anyhow::Result<Program> {
+    let path = find(name);
+    let context = || format!("cannot read {}", path.display());
+    let image = Image::open(&path).with_context(context)?;
+    let starts = image.segments().iter().map(|segment| segment.address.0);
+    let lowest = starts.min().unwrap_or(0) & !0xfff;
+    let ends = image.segments().iter().map(|s| s.address.0.saturating_add(s.size));
+    let highest = ends.max().unwrap_or(0);
+    let bias = if lowest == 0 { LOADED_AT } else { 0 };
+    let range = base::Range::new(lowest + bias, highest - lowest);
+    Ok(Program::open([LoadedModule { path, bias, range }], &DebugFiles::default()))
+}
+
+/// Looks a program up as a shell would.
+fn find(name: &OsStr) -> PathBuf {
+    let path = Path::new(name);
+    if path.components().count() > 1 {
+        return path.to_owned();
+    }
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let runs = |path: &PathBuf| {
+        path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&folders)
+        .map(|folder| folder.join(name))
+        .find(runs)
+        .unwrap_or_else(|| path.to_owned())
+}

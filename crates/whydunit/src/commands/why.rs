@@ -1,0 +1,110 @@
+//! `whydunit why`: how a program ended, and the chain back to where the wrong value was made.
+
+use super::run::Guest;
+use super::slicing::execution::Execution;
+use super::slicing::text;
+use crate::exit::Exit;
+use crate::render::style::Style;
+use crate::render::{self};
+use analyze::dependence::control::Control;
+use analyze::slice::ending::{self, Asked};
+use analyze::slice::explain::{Explanation, explain};
+use anyhow::Context;
+use serde::Serialize;
+
+/// Statements shown unless all are asked for.
+const SHOWN: usize = 10;
+
+/// Arguments of `whydunit why`.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  whydunit why -- ./prog input               runs it and explains how it ended
+  whydunit why --json -- ./prog input
+  whydunit why prog.whydunit                 explains a recording
+
+Exit codes: 0 the program ended by itself with exit code 0; 1 it did not; 2 wrong arguments or
+input; 70 a fault of our own. More in docs/why.md.")]
+pub struct Why {
+    /// Show all statements
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    guest: Guest,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    ended: &'a str,
+    question: &'a str,
+    #[serde(flatten)]
+    explanation: &'a Explanation,
+}
+
+impl Why {
+    /// Runs the program and explains its end.
+    pub fn run(self) -> anyhow::Result<Exit> {
+        let execution = Execution::run(&self.guest)?;
+        let asked = ending::ask(&execution.trace, &execution.ended());
+        let first = asked.first().context("the program executed nothing")?;
+        let control = Control::of(&execution.trace, &execution.program);
+        let explanation = explain(&execution.trace, &execution.program, &control, &asked);
+        let ended = execution.ending();
+        let out = if self.json {
+            let report =
+                Report { ended: &ended, question: &first.words, explanation: &explanation };
+            serde_json::to_string_pretty(&report)? + "\n"
+        } else {
+            let at = asked.last().and_then(|asked| asked.pc);
+            self.text(&execution, &ended, first, at, &explanation)
+        };
+        render::print(&out).context("standard output")?;
+        let failed = execution.outcome.as_ref().is_none_or(|outcome| {
+            !outcome.crashes.is_empty() || outcome.ending != engine::host::Ending::Exit(0)
+        });
+        Ok(if failed { Exit::Findings } else { Exit::Clean })
+    }
+
+    fn text(
+        &self,
+        execution: &Execution,
+        ended: &str,
+        asked: &Asked,
+        at: Option<u64>,
+        explanation: &Explanation,
+    ) -> String {
+        let style = Style::of(&std::io::stdout());
+        let mut out = format!("{}\n", style.alarm(ended));
+        if let Some(pc) = at {
+            let place = execution.program.symbolise(base::Address(pc)).place();
+            out += &format!("  at {place}\n");
+        }
+        out += &format!("Where {} came from, nearest first:\n", asked.words);
+        let view = &explanation.view;
+        let shown = if self.all { usize::MAX } else { SHOWN };
+        let made = |number: &usize| self.all || !view.statements[*number].hands_on;
+        let made: Vec<usize> = (0..view.statements.len()).filter(made).collect();
+        for (place, number) in made.iter().take(shown).enumerate() {
+            out += &text::statement(place + 1, &view.statements[*number], style);
+            out += &text::reasons(view, *number, style);
+        }
+        let hidden = view.statements.len() - made.len().min(shown);
+        if hidden > 0 {
+            out += &format!("  {hidden} more statements (most only hand values on); --all\n");
+        }
+        if view.statements.is_empty() {
+            out += "  nothing of it was made by the program itself\n";
+        }
+        let command: Vec<String> =
+            self.guest.command().iter().map(|part| part.to_string_lossy().into_owned()).collect();
+        let command = command.join(" ");
+        out += &format!(
+            "Dig further: whydunit slice -- {command}   (everything, with control)\n             \
+             whydunit slice --kind thin --at FILE:LINE#N --value EXPRESSION -- {command}\n"
+        );
+        out
+    }
+}

@@ -1,0 +1,118 @@
+//! The values of accesses are those that the reference sees: before reads, after writes.
+//!
+//! Only programs without a C library: what that keeps on the stack to guard it is random.
+
+use super::engine_log::{Call, TOOL};
+use super::{build, reference};
+use anyhow::{Context, ensure};
+use events::{Consumer, Decoder, Event, Plan};
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use testkit::singlestep::AccessKind;
+
+/// Address, size, whether it writes, and its bytes if they are told.
+type Valued = (u64, u32, bool, Option<Vec<u8>>);
+
+#[derive(Default)]
+struct Values {
+    decoder: Decoder,
+    accesses: Vec<Valued>,
+    calls: Vec<Call>,
+    malformed: bool,
+}
+
+impl Consumer for Values {
+    fn records(&mut self, bytes: &[u8]) {
+        let (accesses, calls) = (&mut self.accesses, &mut self.calls);
+        let done = self.decoder.events(bytes, |event| match event {
+            Event::Access { address, size, write } => accesses.push((address, size, write, None)),
+            Event::Value(words) => {
+                let (_, size, _, value) = accesses.last_mut().expect("an access");
+                let bytes = words.iter().flat_map(|word| word.to_le_bytes());
+                *value = Some(bytes.take(*size as usize).collect());
+            }
+            Event::Syscall { number, arguments, answer } => calls.push((number, arguments, answer)),
+            _ => {}
+        });
+        self.malformed |= done.is_err();
+    }
+}
+
+fn engine_side(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result<Values> {
+    let file = program.with_extension("values");
+    let limit = superblock.to_string();
+    let status = Command::new(TOOL)
+        .args(["run", "--exit-code=guest", "--superblock", &limit, "--plan"])
+        .arg(plan)
+        .arg("--save-events")
+        .arg(&file)
+        .arg("--")
+        .arg(program)
+        .stdout(Stdio::null())
+        .status()?;
+    ensure!(status.code().is_some_and(|code| code != 70), "the tool failed: {status}");
+    let mut values = Values::default();
+    events::file::feed(BufReader::new(File::open(&file)?), &mut values)
+        .map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    ensure!(!values.malformed, "the events are malformed");
+    Ok(values)
+}
+
+/// Compares all accesses; how many have values.
+fn check(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result<usize> {
+    let values = engine_side(program, superblock, plan)?;
+    let mut session = reference::launch(program, &values.calls)?;
+    let mut theirs = values.accesses.iter();
+    let mut told = 0;
+    while let Some(step) = session.next_step()? {
+        for access in &step.accesses {
+            let (address, size, write, value) = theirs.next().context("the engine has ended")?;
+            let native = (access.address, access.size, access.kind == AccessKind::Write);
+            ensure!(native == (*address, *size, *write), "other accesses at {:#x}", step.pc);
+            let Some(value) = value else { continue };
+            ensure!(
+                value == step.value(access),
+                "{:#x}, {size} bytes at {address:#x}: {:x?} natively, {value:x?} under the engine",
+                step.pc,
+                step.value(access)
+            );
+            told += 1;
+        }
+    }
+    ensure!(theirs.next().is_none(), "the engine goes on");
+    Ok(told)
+}
+
+const PROGRAMS: [&str; 8] = [
+    "bit_strings.s",
+    "compare_move.s",
+    "enter_leave.s",
+    "flags.s",
+    "indirect.s",
+    "locked.s",
+    "segments.s",
+    "x87.s",
+];
+
+#[test]
+fn values_agree_with_single_stepping() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("plan.json");
+    let plan = Plan { values: true, ..Plan::everything() };
+    std::fs::write(&file, serde_json::to_vec(&plan).expect("a plan")).expect("room");
+    let programs = build(&PROGRAMS, folder.path());
+    assert_eq!(programs.len(), PROGRAMS.len());
+    let mut total = 0;
+    for (source, program) in &programs {
+        for superblock in [64, 2] {
+            match check(program, superblock, &file) {
+                Ok(count) => total += count,
+                Err(difference) => panic!("{}, {superblock}: {difference:#}", source.display()),
+            }
+        }
+    }
+    println!("{total} values agree");
+    assert!(total > 1000);
+}
