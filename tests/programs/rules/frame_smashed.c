@@ -1,4 +1,4 @@
-// build: -fno-stack-protector
+// build: -O1 -fno-stack-protector
 // A loop runs over an array, the frame and the return address.
 #include <stdlib.h>
 
