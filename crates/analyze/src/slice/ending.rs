@@ -15,6 +15,8 @@ pub enum Ended {
         pc: u64,
         /// Its bytes; empty if there is no code.
         code: Vec<u8>,
+        /// The stack pointer.
+        stack: u64,
     },
     /// It gave up: `abort`, an assertion, a check of the C library.
     GaveUp {
@@ -55,7 +57,9 @@ pub fn ask(trace: &Trace, ended: &Ended) -> Vec<Asked> {
     let last = trace.last_executed(trace.last_thread(), Moment(trace.len()));
     let Some(last) = last else { return Vec::new() };
     match ended {
-        Ended::Fault { pc, code } if !code.is_empty() => vec![fault(trace, &last, *pc, code)],
+        Ended::Fault { pc, code, stack } if !code.is_empty() => {
+            vec![fault(trace, &last, *pc, code, *stack)]
+        }
         Ended::Fault { .. } => vec![jumped(trace, &last)],
         Ended::GaveUp { calls } => {
             let asked = gave_up(trace, &last, calls);
@@ -76,12 +80,15 @@ fn exit(trace: &Trace, last: &Executed) -> Asked {
 }
 
 /// An instruction faulted: the registers that formed its address, or a divisor.
-fn fault(trace: &Trace, last: &Executed, pc: u64, code: &[u8]) -> Asked {
+fn fault(trace: &Trace, last: &Executed, pc: u64, code: &[u8], stack: u64) -> Asked {
     let instruction = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
     let meaning = Meaning::of(&instruction, &mut InstructionInfoFactory::new());
     let divides = matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
     let (mut wants, mut words) = (Wants::default(), "a value that the instruction used");
-    if divides && instruction.op0_kind() == OpKind::Register {
+    if instruction.mnemonic() == Mnemonic::Ret {
+        wants.memory.push((stack, 8));
+        words = "the address to return to";
+    } else if divides && instruction.op0_kind() == OpKind::Register {
         wants.parts = Parts::of(instruction.op0_register());
         words = "the divisor";
     } else if !meaning.addresses().is_empty() && !divides {

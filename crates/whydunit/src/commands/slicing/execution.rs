@@ -152,7 +152,8 @@ impl Execution {
     pub fn ended(&self) -> Ended {
         let Some(report) = self.crash() else { return Ended::Exit };
         if report.code > 0 {
-            return Ended::Fault { pc: report.pc, code: crash::code_at(report, report.pc) };
+            let code = crash::code_at(report, report.pc);
+            return Ended::Fault { pc: report.pc, code, stack: report.general[4] };
         }
         let calls = Crash::of(report).calls_to_own();
         let calls = calls.into_iter().map(|(function, address)| (function, address.0)).collect();
