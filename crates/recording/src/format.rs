@@ -146,7 +146,8 @@ impl ChunkHeader {
         let is_sound = fits
             && fields.u32()? == 0
             && end.is_some()
-            && position.checked_add(u64::from(raw)).is_some();
+            // The position of a blob is its label, any number.
+            && (kind == Kind::Blob || position.checked_add(u64::from(raw)).is_some());
         is_sound.then_some(Self { kind, coding, stored, raw, process, position, offset, checksum })
     }
 
