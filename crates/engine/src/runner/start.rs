@@ -256,6 +256,12 @@ pub fn follow_host(lifeline: i32) {
         syscall!(libc::SYS_fcntl, high, F_SETSIG, libc::SIGKILL);
         syscall!(libc::SYS_fcntl, high, libc::F_SETOWN, sys::getpid());
         syscall!(libc::SYS_fcntl, high, libc::F_SETFL, libc::O_ASYNC | libc::O_NONBLOCK);
+        // A host that ended before this was armed (during an execve, say) sends nothing any more.
+        let mut asked = libc::pollfd { fd: high as i32, events: 0, revents: 0 };
+        syscall!(libc::SYS_poll, &raw mut asked, 1, 0);
+        if asked.revents & libc::POLLHUP != 0 {
+            syscall!(libc::SYS_kill, sys::getpid(), libc::SIGKILL);
+        }
     }
 }
 
