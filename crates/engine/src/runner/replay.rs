@@ -119,10 +119,11 @@ fn next(parked: bool) -> Next {
             replayer().source.take();
             replayer().contexts.switch(thread);
         }
+        Some(Entry::Others { at: None, .. }) if parked => calls::others_wrote(),
         Some(Entry::Call(_)) if parked => calls::complete_parked(),
         Some(Entry::Exec) if parked => calls::executes(),
         _ if parked => diverge("the running thread waits, but the recording goes on with it"),
-        Some(Entry::Stop(at) | Entry::Signal { at, .. }) => {
+        Some(Entry::Stop(at) | Entry::Signal { at, .. } | Entry::Others { at: Some(at), .. }) => {
             let at = *at;
             let (now, pc) = (clock::now(), cpu().registers.pc);
             if now > at.time {
@@ -171,8 +172,11 @@ fn reached(at: Position) {
             let thread = replayer().contexts.current();
             deliver::handle(thread, &signal_info(&info));
         }
+        Some(Entry::Others { writes, .. }) => calls::write_payload(&writes),
         _ => match replayer().source.peek() {
-            Some(Entry::Switch { .. }) => replayer().contexts.park(),
+            Some(Entry::Switch { .. } | Entry::Others { at: None, .. }) => {
+                replayer().contexts.park();
+            }
             Some(Entry::End(ending)) => {
                 let ending = *ending;
                 report_abort(ending);
