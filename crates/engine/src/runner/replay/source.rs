@@ -105,6 +105,9 @@ impl Source {
             Some(Entry::Exec) => "another program".into(),
             Some(Entry::Image(_) | Entry::Pages { .. }) => "an image".into(),
             Some(Entry::Mapped { .. }) => "contents of a file".into(),
+            Some(Entry::Skip(skip)) => {
+                format!("something left out from {:#x}, tick {} on", skip.at.pc, skip.at.time)
+            }
             Some(Entry::Forked { .. }) => "the beginning of a child".into(),
         }
     }
