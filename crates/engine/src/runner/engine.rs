@@ -21,7 +21,9 @@ use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
-use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
+use super::translate::lower::{
+    EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant, standing,
+};
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, clock, guest, report};
 use crate::config::Config;
@@ -200,11 +202,12 @@ impl Engine {
     fn arrange(&mut self, plan: Plan) {
         if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
             let shadow = self.shadow.get_or_insert_with(|| {
-                Shadow::new(false)
+                Shadow::new()
                     .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
             });
             paint.iter().for_each(|paint| shadow.paint(paint));
         }
+        self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);
         self.outside = plan.outside();
         self.config.plan = plan;
@@ -232,6 +235,7 @@ impl Engine {
             alone: single,
             reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
                 + usize::from(plan.values),
+            past_calls: !plan.weaves(),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),

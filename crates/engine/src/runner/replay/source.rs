@@ -107,6 +107,9 @@ impl Source {
             Some(Entry::Others { .. }) => "what other processes wrote".into(),
             Some(Entry::Attached { .. }) => "a segment of shared memory".into(),
             Some(Entry::Mapped { .. }) => "contents of a file".into(),
+            Some(Entry::Skip(skip)) => {
+                format!("something left out from {:#x}, tick {} on", skip.at.pc, skip.at.time)
+            }
             Some(Entry::Forked { .. }) => "the beginning of a child".into(),
         }
     }

@@ -7,7 +7,6 @@ use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::events::Ring;
-use crate::runner::screen::Shadow;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
@@ -306,9 +305,6 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        if engine.shadow.is_some() {
-            engine.shadow = Shadow::new(true).ok();
-        }
         restart_events(thread.tid, Some(sys::getppid()));
     }
     record::forked(engine, thread.tid);
