@@ -93,6 +93,15 @@ int main(void)
     }
     for (int i = 0; i < 4; i++) printf("order %llx racy %ld\n", areas[i]->order, areas[i]->racy);
     CHECK(areas[0]->turn == 5 * CHILDREN);
+    // Mapped again, long after it was written through its mappings, of which a file's times tell nothing.
+    usleep(150000);
+    if (fork() == 0) {
+        struct area *again = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_SHARED, there, 0);
+        CHECK(again != MAP_FAILED && again->order == areas[2]->order && again->racy == areas[2]->racy);
+        _exit(0);
+    }
+    int status;
+    CHECK(wait(&status) > 0 && status == 0);
     MUST(unlink("shared"));
     return ok();
 }
