@@ -2,6 +2,7 @@
 
 use super::run::Guest;
 use super::slicing::execution::Execution;
+use super::slicing::save::Source;
 use super::slicing::{dot, text};
 use crate::exit::Exit;
 use crate::render;
@@ -79,6 +80,12 @@ pub struct Slice {
     /// Do not run the program: these are its events, saved by `whydunit run --save-events`
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
+    /// Save it as a recording of its own, for `whydunit step`
+    #[arg(long, value_name = "FILE", conflicts_with = "events")]
+    save: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(short, long, requires = "save")]
+    force: bool,
     #[command(flatten)]
     guest: Guest,
 }
@@ -118,12 +125,17 @@ struct Report<'a> {
 impl Slice {
     /// Runs the program, or reads what was saved, and answers.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let execution = match &self.events {
-            Some(events) => Execution::open(events, &self.guest.command()[0])?,
-            None => Execution::run(&self.guest)?,
+        let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
+        let execution = match (&self.events, &source) {
+            (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,
+            (None, Some(source)) => Execution::replay(source.file())?,
+            (None, None) => Execution::run(&self.guest)?,
         };
         let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
+        if let (Some(source), Some(file)) = (&source, &self.save) {
+            source.save(&execution, (&asked, &answer), file, self.force)?;
+        }
         let view = Viewer::new(&execution.trace, &execution.program).view(&answer);
         let out = if self.dot {
             dot::render(&view)

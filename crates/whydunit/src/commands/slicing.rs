@@ -4,4 +4,5 @@
 pub mod asking;
 pub mod dot;
 pub mod execution;
+pub mod save;
 pub mod text;

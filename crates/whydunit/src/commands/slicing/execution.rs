@@ -85,7 +85,7 @@ impl Execution {
     }
 
     /// Replays the process of a recording that failed, or the first one.
-    fn replay(file: &Path) -> anyhow::Result<Self> {
+    pub fn replay(file: &Path) -> anyhow::Result<Self> {
         let unusable = || format!("{} cannot be replayed", file.display());
         let session = Session::open(file).with_context(unusable)?;
         let process = failed(session.recording());
@@ -174,7 +174,7 @@ impl Execution {
 }
 
 /// The first process of a recording that a signal ended, or else the first.
-fn failed(recording: &Recording) -> u32 {
+pub fn failed(recording: &Recording) -> u32 {
     let processes = recording.summary().map_or(&[][..], |summary| &summary.processes);
     let killed = processes.iter().find(|process| matches!(process.end, End::Killed(_)));
     killed.map_or(0, |process| process.process)
