@@ -6,3 +6,4 @@ pub mod dot;
 pub mod execution;
 pub mod save;
 pub mod text;
+pub mod windows;
