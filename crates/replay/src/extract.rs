@@ -32,11 +32,7 @@ pub fn extract(
 }
 
 /// Adds the contents of files that the logs refer to, and closes the file. Its bytes.
-pub(crate) fn finish(
-    keeper: &Keeper,
-    session: &Session,
-    begun: Clock,
-) -> Result<u64, RecordError> {
+pub(crate) fn finish(keeper: &Keeper, session: &Session, begun: Clock) -> Result<u64, RecordError> {
     let old = session.recording();
     let mut kept = keeper.lock();
     let mut writer = kept.writer.take().ok_or(recording::WriteError::Failed)?;

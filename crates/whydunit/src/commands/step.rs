@@ -103,7 +103,8 @@ fn obey(stepper: &mut Stepper, line: &str) -> anyhow::Result<Option<String>> {
         text => text.parse().with_context(|| format!("'{text}' is not a number")),
     };
     let known = WORDS.iter().find(|known| **known == word);
-    let known = known.or_else(|| WORDS.iter().find(|known| !word.is_empty() && known.starts_with(word)));
+    let known =
+        known.or_else(|| WORDS.iter().find(|known| !word.is_empty() && known.starts_with(word)));
     let text = match known.copied() {
         Some("next") => moved(stepper, |at, count| at.saturating_add(count), number(1)?)?,
         Some("back") => moved(stepper, usize::saturating_sub, number(1)?)?,

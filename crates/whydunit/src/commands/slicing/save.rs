@@ -56,8 +56,7 @@ impl Source {
     ) -> anyhow::Result<()> {
         let session = Session::open(&self.file)
             .with_context(|| format!("{} cannot be replayed", self.file.display()))?;
-        let mut line =
-            session.timeline(failed(session.recording())).map_err(fault_or_input)?;
+        let mut line = session.timeline(failed(session.recording())).map_err(fault_or_input)?;
         let kept = kept(execution, asked, answer);
         let saved = match save(&session, &mut line, kept, to, force) {
             Ok(saved) => saved,

@@ -87,7 +87,8 @@ fn left_out(stepper: &Stepper) -> String {
         return String::new();
     }
     let bytes: u64 = step.injected.iter().map(|(_, bytes)| bytes).sum();
-    let names: Vec<String> = values::injected(stepper).into_iter().map(|shown| shown.name).collect();
+    let names: Vec<String> =
+        values::injected(stepper).into_iter().map(|shown| shown.name).collect();
     let plural = if step.skipped == 1 { "" } else { "s" };
     let mut text = format!("{} instruction{plural} left out before it", step.skipped);
     if bytes > 0 {
@@ -179,7 +180,9 @@ pub fn threads(stepper: &Stepper) -> String {
     for (thread, count, last) in threads {
         let last = last.map_or_else(
             || "not yet".into(),
-            |last| format!("last {}/ at {}", last + 1, short(&place_of(stepper, &stepper.steps[last]))),
+            |last| {
+                format!("last {}/ at {}", last + 1, short(&place_of(stepper, &stepper.steps[last])))
+            },
         );
         let mark = if thread == stepper.step().thread { '>' } else { ' ' };
         text += &format!("{mark} thread {thread}: {count} steps, {last}\n");

@@ -32,8 +32,7 @@ pub struct Stepper {
 impl Stepper {
     /// Opens a saved slice, at its first step.
     pub fn open(file: &Path) -> anyhow::Result<Self> {
-        let session =
-            Session::open(file).map_err(|error| anyhow!("{} {error}", file.display()))?;
+        let session = Session::open(file).map_err(|error| anyhow!("{} {error}", file.display()))?;
         let Some(about) = session.recording().meta().slice.clone() else {
             bail!(
                 "{} is a recording, not a slice; make one with whydunit slice --save FILE {}",
@@ -48,8 +47,7 @@ impl Stepper {
         let before = line.seek(first.start).map_err(fault_or_input)?;
         let program = program_of(&before.at.modules);
         let modules = before.at.modules.len();
-        let mut stepper =
-            Self { about, steps, line, program, modules, at: 0, before, after: None };
+        let mut stepper = Self { about, steps, line, program, modules, at: 0, before, after: None };
         stepper.look()?;
         Ok(stepper)
     }

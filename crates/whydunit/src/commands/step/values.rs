@@ -112,8 +112,8 @@ fn in_registers(stepper: &Stepper) -> Vec<Shown> {
         });
         held.collect()
     };
-    let (frame, before) = stepper
-        .with_before(|scene| (own_frame(scene), locals(scene, Level::default())));
+    let (frame, before) =
+        stepper.with_before(|scene| (own_frame(scene), locals(scene, Level::default())));
     let after = stepper
         .with_after(|scene| same_frame(scene, frame).map(|level| locals(scene, level)))
         .flatten()
