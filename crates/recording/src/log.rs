@@ -82,6 +82,23 @@ pub enum Entry {
     Exec,
     /// The process ended.
     End(Ending),
+    /// Other processes have written into memory that this one shares with them: the payload.
+    Others {
+        /// Where the running thread was when it let them; if nowhere, it was in a system call, or
+        /// had stopped, and what follows in the log comes after the writes.
+        at: Option<Position>,
+        /// Address and length of each piece of the payload.
+        writes: Vec<(u64, u64)>,
+    },
+    /// A segment of memory was attached by the call before. The payload is what is in it.
+    Attached {
+        /// Its bytes.
+        length: u64,
+        /// `PROT_*`.
+        protection: i32,
+        /// Address and length of each piece of the payload.
+        writes: Vec<(u64, u64)>,
+    },
     /// What happened meanwhile is left out. The payload is memory that changed.
     Skip(Box<Skip>),
 }

@@ -70,6 +70,8 @@ pub struct Exit {
     pub payload: u16,
     /// Register parts that its instructions define.
     pub defines: Parts,
+    /// Register parts that its instructions use for anything.
+    pub uses: Parts,
     /// How many of the block's stores were made.
     pub stores: u16,
     /// How many of its crossings.
@@ -150,6 +152,9 @@ impl Blocks {
         let defines = ran.iter().fold(Parts::NONE, |all, instruction| {
             all | self.statics[*instruction as usize].meaning.defines
         });
+        let uses = ran.iter().fold(Parts::NONE, |all, instruction| {
+            all | self.statics[*instruction as usize].meaning.uses()
+        });
         let accesses = block.first_access[ran.len()];
         let upto = |list: &[u16]| list.iter().filter(|index| **index < executed).count() as u16;
         let last =
@@ -173,6 +178,7 @@ impl Blocks {
             taken,
             payload,
             defines,
+            uses,
             stores: block.stores.iter().filter(|store| **store < accesses).count() as u16,
             crossings: block.crossings.iter().filter(|c| c.index < executed).count() as u16,
             branches: upto(&block.branches),
@@ -251,6 +257,13 @@ impl Block {
             branches: Vec::new(),
             irregular: false,
         }
+    }
+
+    /// How many accesses the first so many instructions make.
+    #[must_use]
+    pub fn accesses_upto(&self, instructions: u16) -> usize {
+        let last = self.first_access.len() - 1;
+        self.first_access[usize::from(instructions).min(last)].into()
     }
 
     /// The accesses of an instruction.

@@ -23,6 +23,7 @@ use events::decode::{Bases, Decoder, Path, Record};
 use events::record::{self, Cursor};
 use events::shape::{Access, Segment, Source};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::ControlFlow;
 
 const FIRST_EXIT: u32 = 16;
 const THREAD: u32 = 1;
@@ -303,7 +304,20 @@ impl Trace {
 
     /// Goes through the window from its start.
     pub fn forward(&self, mut each: impl FnMut(When, Item<'_>)) {
-        for chunk in &self.chunks {
+        self.forward_from(Moment(0), |when, item| {
+            each(when, item);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Goes through the window from some way before a moment on, as long as it is told to.
+    pub fn forward_from(
+        &self,
+        from: Moment,
+        mut each: impl FnMut(When, Item<'_>) -> ControlFlow<()>,
+    ) {
+        let first = self.chunks.partition_point(|chunk| chunk.before + chunk.executed < from.0);
+        for chunk in &self.chunks[first..] {
             let mut when = When { moment: Moment(chunk.before), ..When::default() };
             let mut cursor = Cursor::new(&chunk.bytes);
             let mut explicit: &[u8] = &[];
@@ -315,7 +329,9 @@ impl Trace {
                     Raw::Item(item) => {
                         let item = item.with(std::mem::take(&mut explicit));
                         let executed = self.executed(&item);
-                        each(when, item);
+                        if each(when, item).is_break() {
+                            return;
+                        }
                         when.moment.0 += executed;
                     }
                 }

@@ -276,6 +276,18 @@ impl Meaning {
         (0u8..).zip(&self.memory).filter(|(_, operand)| operand.write).map(|(slot, _)| slot)
     }
 
+    /// Register parts that it uses for anything.
+    #[must_use]
+    pub fn uses(&self) -> Parts {
+        let of = |uses: &Uses| uses.values | uses.conditions;
+        let flows = self.flows.iter().map(|flow| match flow {
+            Flow::Copy { from, .. } => from.parts(),
+            Flow::Make { uses, .. } => of(uses),
+        });
+        let decides = self.decides.iter().map(of);
+        flows.chain(decides).fold(self.addresses(), |all, parts| all | parts)
+    }
+
     /// Registers that form any of the addresses.
     #[must_use]
     pub fn addresses(&self) -> Parts {

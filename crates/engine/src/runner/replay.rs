@@ -120,12 +120,19 @@ fn next(parked: bool) -> Next {
             replayer().source.take();
             replayer().contexts.switch(thread);
         }
+        Some(Entry::Others { at: None, .. }) if parked => calls::others_wrote(),
         Some(Entry::Call(_)) if parked => calls::complete_parked(),
         Some(Entry::Exec) if parked => calls::executes(),
         _ if parked => diverge("the running thread waits, but the recording goes on with it"),
-        Some(entry @ (Entry::Stop(_) | Entry::Signal { .. } | Entry::Skip(_))) => {
+        Some(
+            entry @ (Entry::Stop(_)
+            | Entry::Signal { .. }
+            | Entry::Others { at: Some(_), .. }
+            | Entry::Skip(_)),
+        ) => {
             let at = match entry {
                 Entry::Stop(at) | Entry::Signal { at, .. } => *at,
+                Entry::Others { at, .. } => at.unwrap_or_default(),
                 Entry::Skip(skip) => skip.at,
                 _ => Position::default(),
             };
@@ -176,9 +183,12 @@ fn reached(at: Position) {
             let thread = replayer().contexts.current();
             deliver::handle(thread, &signal_info(&info));
         }
+        Some(Entry::Others { writes, .. }) => calls::write_payload(&writes),
         Some(Entry::Skip(skip)) => skip::make_up(&skip),
         _ => match replayer().source.peek() {
-            Some(Entry::Switch { .. }) => replayer().contexts.park(),
+            Some(Entry::Switch { .. } | Entry::Others { at: None, .. }) => {
+                replayer().contexts.park();
+            }
             Some(Entry::End(ending)) => {
                 let ending = *ending;
                 report_abort(ending);

@@ -21,6 +21,8 @@ use std::path::PathBuf;
 Examples:
   whydunit slice -- ./prog input             from the crash back, everything that took part
   whydunit slice --kind thin --at list.c:41#3 --value node -- ./prog
+  whydunit slice --forward --at parse.c:12#1 --value length -- ./prog    what came of it
+  whydunit slice --chop parse.c:12#1 -- ./prog input     how that led to the crash
   whydunit slice --events run.ev --value total --json -- ./prog
 
 A moment is PLACE#N (its N-th execution; #last), crash, end or @T, each perhaps /THREAD; a value an
@@ -39,9 +41,21 @@ pub struct Slice {
     /// Leave out what comes from this value
     #[arg(long, value_name = "VALUE")]
     prune: Vec<String>,
+    /// What came of the value, instead of what it came from
+    #[arg(long)]
+    forward: bool,
+    /// Only what came of this moment: what lies between it and the value
+    #[arg(long, value_name = "MOMENT", conflicts_with = "forward")]
+    chop: Option<String>,
+    /// Of that moment only this value; everything that the statement made if none is given
+    #[arg(long, value_name = "VALUE", requires = "chop")]
+    chop_value: Vec<String>,
     /// Look back no further than this moment
     #[arg(long, value_name = "MOMENT")]
     from: Option<String>,
+    /// Look no further than this moment
+    #[arg(long, value_name = "MOMENT")]
+    to: Option<String>,
     /// Only what these threads did
     #[arg(long, value_name = "THREAD", value_delimiter = ',')]
     threads: Vec<u32>,
@@ -117,7 +131,7 @@ impl Slice {
             (None, Some(source)) => Execution::replay(source.file())?,
             (None, None) => Execution::run(&self.guest)?,
         };
-        let asked = execution.asked(self.at.as_deref(), &self.value)?;
+        let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
         if let (Some(source), Some(file)) = (&source, &self.save) {
             source.save(&execution, (&asked, &answer), file, self.force)?;
@@ -145,6 +159,16 @@ impl Slice {
         Ok(Exit::Clean)
     }
 
+    fn asked(&self, execution: &Execution) -> anyhow::Result<Asked> {
+        let at = self.at.as_deref();
+        if self.forward {
+            let at = at.or(self.from.as_deref());
+            return execution
+                .asked_forward(at.context("--forward needs --at MOMENT")?, &self.value);
+        }
+        execution.asked(at.or(self.to.as_deref()), &self.value)
+    }
+
     fn answer(&self, execution: &Execution, asked: &Asked) -> anyhow::Result<Answer> {
         let follow = Follow::from(self.kind);
         let needs_control = follow == Follow::Full || asked.wants.control.is_some();
@@ -168,6 +192,20 @@ impl Slice {
             }
             (question.prune_parts, question.prune_memory) = (pruned.parts, pruned.memory);
         }
+        if let Some(to) = &self.to {
+            question.to = execution.moment(to)?.moment;
+        }
+        if self.forward {
+            return Ok(question.forward(&execution.trace).0);
+        }
+        let Some(chop) = &self.chop else { return Ok(question.answer(&execution.trace)) };
+        let start = execution.asked_forward(chop, &self.chop_value)?;
+        let mut from = start.question(follow);
+        (from.control, from.to, from.nodes) = (question.control, question.moment, 0);
+        from.threads.clone_from(&question.threads);
+        let (_, between) = from.forward(&execution.trace);
+        question.from = question.from.max(start.moment);
+        question.within = Some(&between);
         Ok(question.answer(&execution.trace))
     }
 
