@@ -1,13 +1,13 @@
 //! Moments, checkpoints and windows of recordings made here, of programs that gcc builds.
 
-use engine::host::{Job, Record};
+mod support;
+
 use engine::{Allocator, config::Schedule};
 use events::decode::Event;
 use events::{Consumer, Decoder, Plan};
-use replay::{Instant, Session, Timeline};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use replay::{Instant, Timeline};
+use std::sync::{Arc, Mutex};
+use support::{open, record};
 
 /// The runner is this very file.
 #[global_allocator]
@@ -32,34 +32,6 @@ int main(void) {
     *(volatile int *)8 = shared;
 }
 "#;
-
-/// Runners want certain descriptors of the process that starts them: one test at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-struct Made {
-    _turn: MutexGuard<'static, ()>,
-    _folder: tempfile::TempDir,
-    file: PathBuf,
-}
-
-fn record(name: &str, source: &str, schedule: Schedule) -> Made {
-    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = tempfile::tempdir().expect("a folder");
-    let (code, program) = (folder.path().join(format!("{name}.c")), folder.path().join(name));
-    std::fs::write(&code, source).expect("written");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O1", "-g", "-pthread", "-o"]).args([&program, &code]);
-    assert!(gcc.status().expect("gcc runs").success(), "gcc builds {name}");
-    let file = folder.path().join("recording");
-    let mut job = Job::new(program.into(), Vec::new());
-    job.record = Some(Record { schedule, ..Record::default() });
-    replay::record(&job, &file, false).expect("recorded");
-    Made { _turn: turn, _folder: folder, file }
-}
-
-fn open(file: &Path) -> Timeline {
-    Session::open(file).expect("a recording").timeline(0).expect("a replay")
-}
 
 /// Collects events, without those that say how the stream is cut into superblocks.
 #[derive(Clone, Default)]
