@@ -23,6 +23,7 @@ mod judge;
 pub mod library;
 mod locals;
 mod macros;
+mod manner;
 pub mod mine;
 pub mod names;
 pub mod occurrences;

@@ -5,8 +5,9 @@
 //! nobody: where the functions with the same excuse access `y` themselves all the same, the excuse
 //! is void for that rule. The test is the rule itself, counted among those functions alone.
 
-use crate::access::Kind;
+use crate::access::{Access, Kind};
 use crate::graph::{FunctionId, Graph, Variable};
+use crate::manner::Manners;
 use crate::names::Name;
 use crate::occurrences::Occurrences;
 use crate::rules::{Options, Rule, Way};
@@ -36,10 +37,10 @@ pub struct Violation {
 /// Finds and ranks the violations of `rules`.
 ///
 /// One function may break many rules about the same variable; they are one finding, which weighs
-/// the more, the more direct supporters these rules have, the fewer functions break them, and the
-/// larger their share among all rules about that variable: who sets five of six fields forgot one,
-/// who sets one of six meant just that one. For the same reason a function that leaves out several
-/// variables shares its weight among them.
+/// the more, the more direct supporters these rules have that write in the same manner, the fewer
+/// functions break them, and the larger their share among all rules about that variable: who sets
+/// five of six fields forgot one, who sets one of six meant just that one. For the same reason a
+/// function that leaves out several variables shares its weight among them.
 pub fn violations(
     tree: &Tree,
     graph: &Graph,
@@ -81,8 +82,8 @@ pub fn violations(
             violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
-            violation.weight +=
-                f64::from(rule.direct) * rule.confidence() / f64::from(violators.max(1));
+            violation.weight += f64::from(rule.direct) * it.likeness * rule.confidence()
+                / f64::from(violators.max(1));
             violation.exception = violation.exception.or(it.exception);
         }
     }
@@ -116,6 +117,8 @@ struct Guilty {
     function: FunctionId,
     /// Line of its write.
     line: u32,
+    /// How alike its writes are to those of the supporters.
+    likeness: f64,
     exception: Option<(Name, u32)>,
 }
 
@@ -173,18 +176,28 @@ impl<'a> Search<'a> {
 
     /// The functions that break the rule.
     fn guilty(&self) -> Vec<Guilty> {
-        let candidates = self.occurrences.functions(self.x);
-        candidates
-            .filter(|function| !self.graph.accesses_directly(*function, self.y))
-            .filter_map(|function| {
-                let line = self.own_write(function)?;
-                (!self.is_excused(function)).then(|| Guilty {
-                    function,
-                    line,
-                    exception: self.exception(function),
-                })
-            })
-            .collect()
+        let (obey, others): (Vec<_>, Vec<_>) = self
+            .occurrences
+            .functions(self.x)
+            .filter_map(|function| Some((function, self.own_write(function)?)))
+            .partition(|(function, _)| self.graph.accesses_directly(*function, self.y));
+        let guilty: Vec<_> =
+            others.into_iter().filter(|(function, _)| !self.is_excused(*function)).collect();
+        if guilty.is_empty() {
+            return Vec::new();
+        }
+        let obey: Vec<_> = obey.into_iter().map(|(function, _)| self.manners(function)).collect();
+        let guilty = guilty.into_iter().map(|(function, line)| Guilty {
+            function,
+            line,
+            likeness: self.manners(function).likeness(&obey),
+            exception: self.exception(function),
+        });
+        guilty.collect()
+    }
+
+    fn manners(&self, function: FunctionId) -> Manners {
+        Manners::of(self.writes(function), &self.tree.names)
     }
 
     /// The line of the function's own first write to `x`.
@@ -204,7 +217,7 @@ impl<'a> Search<'a> {
     }
 
     /// The writes of a function to `x`.
-    fn writes(&self, function: FunctionId) -> impl Iterator<Item = &crate::access::Access> {
+    fn writes(&self, function: FunctionId) -> impl Iterator<Item = &Access> {
         let (owner, field) = self.graph.variables[self.x.0 as usize];
         let accesses = self.tree.functions[function as usize].accesses.iter();
         accesses
