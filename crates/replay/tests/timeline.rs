@@ -6,6 +6,7 @@ use engine::{Allocator, config::Schedule};
 use events::decode::Event;
 use events::{Consumer, Decoder, Plan};
 use replay::{Instant, Timeline};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::{open, record};
 
@@ -77,6 +78,36 @@ fn windows_join_to_the_whole_wherever_they_are_cut() {
     assert!(joined == whole, "the same events");
 }
 
+/// What each thread did, in order.
+fn by_thread(line: &mut Timeline, threads: Vec<u32>) -> BTreeMap<u32, Vec<Event>> {
+    let collect = Collect::default();
+    let plan = Plan { threads, ..Plan::everything() };
+    line.observe(None, None, plan, Box::new(collect.clone())).expect("observed");
+    let (mut found, mut thread) = (BTreeMap::<u32, Vec<Event>>::new(), 0);
+    for event in collect.events.lock().expect("alive").drain(..) {
+        match event {
+            Event::Thread(next) => thread = next,
+            Event::Instruction { .. } | Event::Access { .. } => {
+                found.entry(thread).or_default().push(event);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn a_plan_for_one_thread_shows_what_that_one_does() {
+    let made = record("racy", RACY, Schedule::Random { seed: 8 });
+    let mut line = open(&made.file);
+    let all = by_thread(&mut line, Vec::new());
+    assert_eq!(all.len(), 4);
+    let (thread, events) = all.iter().nth(2).expect("a third");
+    let alone = by_thread(&mut line, vec![*thread]);
+    assert_eq!(alone.keys().collect::<Vec<_>>(), [thread]);
+    assert!(alone[thread] == *events, "{} of {}", alone[thread].len(), events.len());
+}
+
 #[test]
 fn a_moment_is_the_same_from_either_side() {
     let made = record("racy", RACY, Schedule::Random { seed: 6 });
@@ -103,7 +134,7 @@ fn executions_of_a_place_are_counted() {
     let made = record("racy", RACY, Schedule::Random { seed: 7 });
     let mut line = open(&made.file);
     let whole = observe(&mut line, None, None);
-    let mut counts = std::collections::BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for event in &whole {
         if let Event::Instruction { pc, .. } = event {
             *counts.entry(*pc).or_insert(0u64) += 1;
