@@ -16,7 +16,8 @@ fn check_with(how: &[&str], cases: usize, seed: u64) {
     let forms = Forms::of_this_machine().expect("/proc/cpuinfo");
     let words = [&["run", "--exit-code=guest"], how, &["--"]].concat();
     let tool: OsString = env!("CARGO_BIN_EXE_whydunit").into();
-    let tool = Tool { command: [tool].into_iter().chain(words.iter().map(OsString::from)).collect() };
+    let tool =
+        Tool { command: [tool].into_iter().chain(words.iter().map(OsString::from)).collect() };
     for chunk in 0..cases.div_ceil(CHUNK) {
         let program =
             Program::draw(&forms, CHUNK.min(cases), seed.wrapping_add((chunk as u64) << 32));
