@@ -276,15 +276,25 @@ impl Decoder {
         bytes: &[u8],
         mut each: impl FnMut(Record<'_, '_>),
     ) -> Result<(), Malformed> {
+        self.paths(bytes, &mut each, |each, path| each(Record::Path(path)), |each, it| each(it))
+    }
+
+    /// The same with a function of its own for paths, which are nearly all of a stream: it is worth
+    /// a register or two not to make a [`Record`] of each.
+    pub fn paths<State>(
+        &mut self,
+        bytes: &[u8],
+        mut state: State,
+        mut path: impl FnMut(&mut State, Path<'_, '_>),
+        mut other: impl FnMut(&mut State, Record<'_, '_>),
+    ) -> Result<(), Malformed> {
         let mut cursor = Cursor::new(bytes);
         while !cursor.is_empty() {
             let kind = cursor.u32().ok_or(Malformed)?;
-            // Nearly all of a stream is this.
             if kind >= FIRST_EXIT {
-                let path = self.whole_path(kind, &mut cursor).ok_or(Malformed)?;
-                each(Record::Path(path));
+                path(&mut state, self.whole_path(kind, &mut cursor).ok_or(Malformed)?);
             } else if let Some(record) = self.one(kind, &mut cursor).ok_or(Malformed)? {
-                each(record);
+                other(&mut state, record);
             }
         }
         Ok(())
