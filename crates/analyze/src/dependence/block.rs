@@ -36,11 +36,35 @@ pub struct Crossing {
     pub access: u16,
 }
 
+/// When an instruction must be looked at by someone who goes back and wants little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// If it defines a register part that is wanted.
+    Defines,
+    /// Also if it stores to what is wanted.
+    Stores,
+    /// Also if a decision is wanted.
+    Decides,
+    /// Whatever is wanted.
+    Always,
+}
+
+/// What of an instruction most can be passed by with.
+#[derive(Clone, Copy, Debug)]
+pub struct Quick {
+    /// Register parts that it defines.
+    pub defines: Parts,
+    /// When it must be looked at.
+    pub look: Look,
+}
+
 /// A superblock.
 #[derive(Debug)]
 pub struct Block {
     /// Its instructions, as numbers of [`Static`]s.
     pub instructions: Vec<u32>,
+    /// The same, for a quick look: side by side in memory.
+    pub quick: Vec<Quick>,
     /// Their accesses, in order.
     pub accesses: Vec<Access>,
     /// Where the accesses of each instruction begin; one more entry than instructions.
@@ -249,9 +273,21 @@ impl Blocks {
             block.instructions.push(id);
             let first = shape.accesses.partition_point(|access| access.index < index) as u16;
             block.first_access.push(first);
-            let form = self.statics[id as usize].meaning.form;
+            let meaning = &self.statics[id as usize].meaning;
+            let form = meaning.form;
             let own = shape.accesses.iter().enumerate().skip(first.into());
             let mut own = own.take_while(|(_, access)| access.index == index);
+            let irregular =
+                |access: &Access| matches!(access.source, Source::Explicit | Source::Repeat { .. });
+            let look = match form {
+                _ if own.clone().any(|(_, access)| irregular(access)) => Look::Always,
+                _ if meaning.repeats.is_some() => Look::Always,
+                Form::Branch(_) | Form::Jump(_) | Form::IndirectJump => Look::Decides,
+                Form::Plain | Form::Stop if meaning.writes().next().is_some() => Look::Stores,
+                Form::Plain | Form::Stop => Look::Defines,
+                _ => Look::Always,
+            };
+            block.quick.push(Quick { defines: meaning.defines, look });
             match form {
                 Form::Call(_) | Form::IndirectCall => {
                     if let Some((access, _)) = own.find(|(_, access)| access.write) {
@@ -316,6 +352,7 @@ impl Block {
     fn empty() -> Self {
         Self {
             instructions: Vec::new(),
+            quick: Vec::new(),
             accesses: Vec::new(),
             first_access: vec![0],
             stores: Vec::new(),

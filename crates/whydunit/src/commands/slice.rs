@@ -136,6 +136,7 @@ impl Slice {
         };
         let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
+        execution.complete()?;
         if let (Some(source), Some(file)) = (&source, &self.save) {
             source.save(&execution, (&asked, &answer), file, self.force)?;
         }

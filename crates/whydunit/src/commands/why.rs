@@ -55,6 +55,7 @@ impl Why {
         let first = asked.first().context("the program executed nothing")?;
         let control = Control::of(&execution.trace, &execution.program);
         let explanation = explain(&execution.trace, &execution.program, &control, &asked);
+        execution.complete()?;
         let ended = execution.ending();
         let out = if self.json {
             let report =

@@ -2,6 +2,7 @@
 
 use super::windows;
 use crate::commands::run::{Guest, fault_or_input};
+use crate::exit::OurFault;
 use crate::render::crash::{self, Crash};
 use analyze::dependence::Trace;
 use analyze::slice::ending::Ended;
@@ -133,6 +134,17 @@ impl Execution {
             bail!("{} holds records that make no sense", name());
         }
         Ok(Self { trace, program: executable(program)?, outcome: None })
+    }
+
+    /// Whether all that was asked about could be looked at.
+    pub fn complete(&self) -> anyhow::Result<()> {
+        match self.trace.failure() {
+            Some(why) => {
+                let what = format!("a part of the recording could not be replayed again: {why}");
+                Err(OurFault(what).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// The crash, if it ended in one.
