@@ -20,6 +20,7 @@ pub mod emulate;
 pub mod engine;
 pub mod events;
 pub mod explicit;
+pub mod futex;
 pub mod guard;
 pub mod guest;
 pub mod layout;

@@ -51,8 +51,7 @@ impl Counts {
 pub struct Counter {
     decoder: Decoder,
     thread: u32,
-    /// For each shape, the sums of its first N instructions.
-    prefixes: Vec<Vec<Counts>>,
+    sums: Sums,
     explicit: Vec<ExplicitAccess>,
     /// Sums by thread.
     pub threads: BTreeMap<u32, Counts>,
@@ -61,6 +60,36 @@ pub struct Counter {
     /// Bytes of the stream.
     pub bytes: u64,
 }
+
+/// What superblocks amount to.
+#[derive(Default)]
+struct Sums {
+    /// For each shape, where its sums start, and whether there is more to count in its records.
+    shapes: Vec<(u32, bool)>,
+    /// The sums of the first N instructions, for each N, shape after shape.
+    prefixes: Vec<Counts>,
+}
+
+impl Sums {
+    /// What the executed part of a superblock amounts to, and whether there is more to count.
+    fn of(&mut self, path: &Path<'_, '_>) -> (&Counts, bool) {
+        let number = path.number as usize;
+        if self.shapes.get(number).is_none_or(|(start, _)| *start == UNKNOWN) {
+            let more =
+                |access: &Access| matches!(access.source, Source::Explicit | Source::Repeat { .. });
+            let there = self.shapes.len().max(number + 1);
+            self.shapes.resize(there, (UNKNOWN, false));
+            let more = path.shape.accesses.iter().any(more);
+            self.shapes[number] = (self.prefixes.len() as u32, more);
+            self.prefixes.extend(prefix_sums(path.shape));
+        }
+        let (start, more) = self.shapes[number];
+        (&self.prefixes[start as usize + usize::from(path.executed)], more)
+    }
+}
+
+/// Stands for the start of sums that have not been made.
+const UNKNOWN: u32 = u32::MAX;
 
 impl Counter {
     /// The sums of all threads.
@@ -71,7 +100,7 @@ impl Counter {
     }
 
     fn count(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        let (threads, thread, prefixes) = (&mut self.threads, &mut self.thread, &mut self.prefixes);
+        let (threads, thread, sums) = (&mut self.threads, &mut self.thread, &mut self.sums);
         let mut current = threads.remove(thread).unwrap_or_default();
         let explicit = &mut self.explicit;
         let mut broken = false;
@@ -89,21 +118,17 @@ impl Counter {
                 count_explicit(explicit, &mut current);
             }
             Record::Path(path) => {
-                while prefixes.len() <= path.number as usize {
-                    prefixes.push(Vec::new());
-                }
-                let sums = &mut prefixes[path.number as usize];
-                if sums.is_empty() {
-                    *sums = prefix_sums(path.shape);
-                }
-                current.add(&sums[path.executed as usize]);
+                let (sum, more) = sums.of(&path);
+                current.add(sum);
                 current.blocks += 1;
                 current.taken += u64::from(path.taken);
-                let is_explicit = |access: &Access| access.source == Source::Explicit;
-                if path.executed > 0 && path.shape.accesses.first().is_some_and(is_explicit) {
-                    count_explicit(explicit, &mut current);
+                if more {
+                    let is_explicit = |access: &Access| access.source == Source::Explicit;
+                    if path.executed > 0 && path.shape.accesses.first().is_some_and(is_explicit) {
+                        count_explicit(explicit, &mut current);
+                    }
+                    repeated(&path, &mut current);
                 }
-                repeated(&path, &mut current);
             }
         });
         threads.insert(*thread, current);

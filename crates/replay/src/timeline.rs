@@ -150,6 +150,13 @@ impl Timeline {
         Ok(self.seek_hit(pc, 0)?.at.hits)
     }
 
+    /// Goes on from where a process stands, to a later moment or, without one, to the end.
+    pub fn go_on(&mut self, from: &mut Standing, to: Option<Instant>) -> Result<(), RunError> {
+        let answer = from.seat.run(to.map_or(Goal::End, Goal::At));
+        from.at = self.sound(answer)?;
+        Ok(())
+    }
+
     /// From the last checkpoint that is at `time` or before to a goal.
     fn go(&mut self, time: u64, goal: Goal) -> Result<Standing, RunError> {
         let seat = self.before(time).map_err(|error| self.replayer.failure(&error))?;

@@ -257,14 +257,15 @@ impl Detector {
     /// Where a value matters: addresses and branches.
     fn uses(&mut self, code: &Code, accesses: &[Access]) {
         let Some(thread) = self.machine.running() else { return };
-        if thread.unwritten.is_empty() && code.meaning.decides.is_none() {
+        let decides = code.meaning.decides.as_ref();
+        if thread.registers.is_clean() && decides.is_none_or(|uses| uses.reads.is_empty()) {
             return;
         }
         let mut parts = code.meaning.addresses();
-        let mut origin = thread.unwritten_use(&parts);
-        if let (None, Some(decides)) = (origin, &code.meaning.decides) {
+        let mut origin = thread.registers.used(&parts);
+        if let (None, Some(decides)) = (origin, decides) {
             parts = decides.values | decides.conditions;
-            origin = thread.unwritten_use(&parts);
+            origin = thread.registers.used(&parts);
             let reads = accesses.iter().filter(|access| !access.write && !decides.reads.is_empty());
             let unwritten = |access: &&Access| {
                 self.machine.unwritten.first(access.address, u64::from(access.size)).is_some()
@@ -279,8 +280,7 @@ impl Detector {
         }
         let Some(origin) = origin else { return };
         // Once told, what follows from it is no news.
-        let thread = self.machine.thread();
-        thread.unwritten = thread.unwritten.without(&parts);
+        self.machine.thread().registers.set_parts(&parts, None);
         self.unwritten_use(code.pc, origin);
     }
 

@@ -3,7 +3,7 @@
 //! - [`blocks`]: heap blocks, never the same twice;
 //! - [`cells`]: the block that each pointer in a register or in memory was made from;
 //! - [`chains`]: by which copies a value came;
-//! - [`bytes`]: memory that holds nothing anyone wrote;
+//! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
 //! - [`calls`]: the active calls; [`allocator`]: which functions make and free blocks;
 //! - [`descriptors`]: which are open;
 //! - [`code`]: what an instruction does to all this, compiled once;
@@ -13,14 +13,16 @@
 //! a rule fires before the error.
 
 pub mod allocator;
+pub mod bitwise;
 pub mod blocks;
-pub mod bytes;
 pub mod calls;
 pub mod cells;
 pub mod chains;
 pub mod code;
 pub mod descriptors;
+pub mod registers;
 mod thread;
+pub mod unwritten;
 pub mod view;
 
 use super::model::{EventKind, REGION_HEAP, REGION_LEFT, REGION_STACK};
@@ -28,14 +30,15 @@ use super::needs::Needs;
 use super::state::{BlockFacts, BlockId, Pointer, TraceEvent, Value};
 use allocator::{Allocator, Role};
 use blocks::{Blocks, Release, StackId};
-use bytes::Bytes;
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
 use descriptors::Descriptors;
+pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-pub use thread::{Inside, Origin, Thread};
+pub use thread::{Inside, Thread};
+use unwritten::Unwritten;
 
 /// One access to memory as the stream tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,8 +77,8 @@ pub struct Machine {
     pub chains: Chains,
     /// Descriptors.
     pub descriptors: Descriptors,
-    /// Bytes of memory that nobody wrote.
-    pub unwritten: Bytes,
+    /// Bits of memory that nobody wrote.
+    pub unwritten: Unwritten,
     memory: Memory,
     arithmetic: Arithmetic,
     threads: FxHashMap<u32, Thread>,
@@ -424,7 +427,7 @@ impl Machine {
         let tag = result.map(Tag::of).unwrap_or_default();
         let thread = self.thread();
         thread.cells[RESULT] = Cell { tag, node: Chains::made(place) };
-        thread.unwritten = thread.unwritten.without(&crate::semantics::Parts::general(0, 0, 8));
+        thread.registers.set_general(RESULT as u8, 0, None);
     }
 
     /// A new block. Its bytes were written by nobody but for the first `written`.
@@ -544,7 +547,7 @@ impl Machine {
         let failed = (-4095..0).contains(&answer);
         let thread = self.thread();
         thread.cells[RESULT] = Cell::default();
-        thread.unwritten = thread.unwritten.without(&crate::semantics::Parts::general(0, 0, 8));
+        thread.registers.set_general(RESULT as u8, 0, None);
         match number {
             MMAP if !failed => self.fresh(answer as u64, arguments[1]),
             MUNMAP if !failed => self.fresh(arguments[0], arguments[1]),

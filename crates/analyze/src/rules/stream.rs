@@ -3,6 +3,7 @@
 
 use super::detector::Detector;
 use super::machine::Access;
+use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
 use base::system_call::{self, Argument};
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
@@ -188,17 +189,19 @@ impl Feed {
 
     fn compile(&mut self, shape: &Shape) -> Vec<Code> {
         let mut codes = Vec::with_capacity(shape.instructions.len());
+        let mut constants = Constants::default();
         for instruction in &shape.instructions {
             let place = self.detector.machine.chains.place(instruction.pc);
-            let code = code::compile(instruction.pc, instruction.code(), place, &mut self.factory);
-            codes.push(code);
+            let (pc, bytes) = (instruction.pc, instruction.code());
+            codes.push(code::compile(pc, bytes, place, &mut constants, &mut self.factory));
         }
         codes
     }
 
     fn fault(&mut self, pc: u64, bytes: &[u8], access: Access) {
         let place = self.detector.machine.chains.place(pc);
-        let code = code::compile(pc, bytes, place, &mut self.factory);
+        let constants = &mut Constants::default();
+        let code = code::compile(pc, bytes, place, constants, &mut self.factory);
         // The operand that faulted, in the place of all of them.
         let accesses = code.pointers.iter().map(|pointer| Access {
             size: u32::from(pointer.bytes).max(1),

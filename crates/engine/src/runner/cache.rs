@@ -14,7 +14,7 @@ use super::translate::lower::{
     EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant,
     lower,
 };
-use super::translate::map::{Map, Point};
+use super::translate::map::{Map, Point, Spills};
 use super::translate::superblock::Superblock;
 use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
 use events::Plan;
@@ -56,6 +56,9 @@ pub struct Fragment {
     end: u64,
     far: u64,
     body: u64,
+    landing: u64,
+    inner: u64,
+    reserved: u64,
     map: Map,
     incoming: Vec<u32>,
     pads: Box<[u64]>,
@@ -166,7 +169,7 @@ const PAGE: u64 = 4096;
 const LARGEST_TRANSLATION: u64 = 64 << 10;
 
 impl Cache {
-    /// Maps the cache's memory and writes the shared routines.
+    /// Maps the cache's memory; [`Self::arrange`] makes it usable.
     pub fn new() -> Result<Self, i32> {
         let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -186,7 +189,7 @@ impl Cache {
             sys::syscall!(libc::SYS_madvise, from, layout::CODE_CACHE.end - from, huge);
             sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, table, huge);
         }
-        let mut cache = Self {
+        Ok(Self {
             fragments: Vec::new(),
             exits: Vec::new(),
             by_pc: AddressMap::default(),
@@ -194,23 +197,30 @@ impl Cache {
             next: from,
             start: from,
             far: layout::FAR_CODE.start,
-            shared: Shared { table_miss: 0, verify_miss: 0, return_miss: 0, return_elsewhere: 0 },
+            shared: Shared::default(),
             second_used: false,
             exact_flags: false,
             flushes: 0,
-        };
-        cache.write_shared();
-        cache.clear_table();
-        Ok(cache)
+        })
     }
 
-    fn write_shared(&mut self) {
+    /// Says what is put aside at indirect branches and returns from now on; forgets everything.
+    pub fn arrange(&mut self, standing: Spills) {
+        self.next = layout::CODE_CACHE.start;
+        self.write_shared(standing);
+        self.forget();
+    }
+
+    fn write_shared(&mut self, standing: Spills) {
         let target = cpu::field(offset_of!(Cpu, target));
         let exit = cpu::field(offset_of!(Cpu, exit));
         let mut emit = Emit::at(self.next);
         let restore_and_leave = |emit: &mut Emit| {
             emit.load_cell(RDX, cpu::slot(SLOT_RDX));
             emit.load_cell(RCX, cpu::slot(SLOT_RCX));
+            for spill in standing.iter() {
+                emit.load_cell(spill.register, cpu::slot(spill.slot));
+            }
             emit.store_cell_imm32(exit, EXIT_INDIRECT);
             let _ = emit.jump(cpu::landmarks().exit_cache);
         };
@@ -244,7 +254,7 @@ impl Cache {
         emit.jump_register(RCX);
         self.copy_in(emit.bytes());
         self.start = self.next;
-        self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere };
+        self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere, standing };
     }
 
     fn copy_far(&mut self, code: &[u8]) {
@@ -347,7 +357,9 @@ impl Cache {
         let id = self.insert(superblock, translation, variant);
         let fragment = &mut self.fragments[id as usize];
         let accesses = &superblock.guests[0].accesses;
-        let tested = plan.filter.is_some() && matches!(accesses, Accesses::Repeat { .. });
+        let inline = accesses.is_plain_repeat() && variant == Variant::Usual;
+        let repeated = matches!(accesses, Accesses::Repeat { .. }) && !inline;
+        let tested = plan.filter.is_some() && repeated;
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
@@ -383,6 +395,9 @@ impl Cache {
             end: self.next,
             far,
             body: start + u64::from(translation.body),
+            landing: start + u64::from(translation.landing),
+            inner: start + u64::from(translation.inner),
+            reserved: translation.reserved,
             map: translation.map,
             incoming: Vec::new(),
             pads: translation.pads.into(),
@@ -406,18 +421,18 @@ impl Cache {
     /// From now on the exit goes straight to the translation, without the dispatcher.
     pub fn link(&mut self, number: u64, to: Id) {
         let index = number as usize - FIRST_EXIT as usize;
-        let Some(from) = self.exits.get_mut(index) else { return };
-        if from.linked
-            || from.exit.patch == 0
-            || self.fragments[to as usize].attended
-            || self.fragments[from.fragment as usize].comes_back
-            || !self.fragments[from.fragment as usize].alive
-        {
+        let Some(exit) = self.exits.get_mut(index) else { return };
+        let (from, target) =
+            (&self.fragments[exit.fragment as usize], &self.fragments[to as usize]);
+        let wanted = from.alive && !from.comes_back && !target.attended;
+        if exit.linked || exit.exit.patch == 0 || !wanted {
             return;
         }
-        from.linked = true;
-        let (patch, target) = (from.exit.patch, self.fragments[to as usize].body as u32);
-        write_displacement(patch, target);
+        exit.linked = true;
+        match exit.exit.kept.filter(|kept| kept.registers == target.reserved) {
+            Some(kept) => write_displacement(kept.patch, target.inner as u32),
+            None => write_displacement(exit.exit.patch, target.body as u32),
+        }
         self.fragments[to as usize].incoming.push(index as u32);
     }
 
@@ -434,7 +449,7 @@ impl Cache {
         if displaced != prefix && displaced != self.shared.table_miss {
             let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
             let other = &self.fragments[index];
-            second_table()[second_index(other.pc)] = [other.pc.wrapping_neg(), other.body];
+            second_table()[second_index(other.pc)] = [other.pc.wrapping_neg(), other.landing];
             self.second_used = true;
         }
     }
@@ -496,6 +511,9 @@ impl Cache {
             let from = &mut self.exits[exit as usize];
             from.linked = false;
             write_displacement(from.exit.patch, from.exit.stub);
+            if let Some(kept) = from.exit.kept {
+                write_displacement(kept.patch, kept.elsewhere);
+            }
         }
         if self.by_pc.get(&key(pc, variant)) == Some(&id) {
             self.by_pc.remove(&key(pc, variant));
@@ -513,6 +531,11 @@ impl Cache {
 
     /// Forgets every translation.
     pub fn flush(&mut self) {
+        self.forget();
+        self.flushes += 1;
+    }
+
+    fn forget(&mut self) {
         self.fragments.clear();
         self.exits.clear();
         self.by_pc.clear();
@@ -520,7 +543,6 @@ impl Cache {
         self.next = self.start;
         self.far = layout::FAR_CODE.start;
         self.clear_table();
-        self.flushes += 1;
     }
 
     /// The guest's state at an address in the cache. Called from the signal handler.

@@ -95,6 +95,10 @@ pub struct Thread {
     pub own_actions: Option<Box<Actions>>,
     /// Filters on system calls that only this thread has.
     pub filters: Vec<Filter>,
+    /// Whether it has been in the queue for the baton since before it started.
+    pub admitted: bool,
+    /// Whether it sleeps until somebody wakes it ([`super::baton::AWAKE`] …).
+    pub sleep: AtomicU32,
     /// Futex word that says the baton is ours.
     pub granted: AtomicU32,
     /// Next in the queue for the baton.
@@ -126,6 +130,8 @@ impl Thread {
             foreign: false,
             own_actions: None,
             filters: Vec::new(),
+            admitted: false,
+            sleep: AtomicU32::new(super::baton::AWAKE),
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })

@@ -68,7 +68,9 @@ impl Arithmetic {
         {
             return from;
         }
-        if left.block().is_none() || right.block().is_none() || left == right {
+        // A number minus a pointer is remembered too: `memcpy` adds the pointer again.
+        let pointer = left.is_none() || left.block().is_some();
+        if !pointer || right.block().is_none() || left == right {
             return Tag::default();
         }
         if let Some(known) = self.numbers.get(&(left, right)) {

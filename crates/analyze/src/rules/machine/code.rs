@@ -1,6 +1,8 @@
 //! One instruction, compiled: what it does to cells, and through which pointers it goes to memory.
 //! Done once for each translated instruction, so that following an execution decodes nothing.
 
+use super::bitwise::{Bitwise, Constants};
+use super::registers;
 use crate::semantics::{Flow, How, Meaning, Side, Span};
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
@@ -100,15 +102,27 @@ pub struct Code {
     /// Whether it overwrites the frame pointer.
     pub writes_frame_pointer: bool,
     /// Whether its results count as written though its operands are not: masks that tell where
-    /// vectors differ, and the clearing of bits before a bit field is stored.
+    /// vectors differ.
     pub cleanses: bool,
+    /// What it does to bits that nobody wrote, where that can be said bit by bit.
+    pub bitwise: Option<Bitwise>,
+    /// The registers whose bits matter to it, for [`super::registers::Registers::meets`].
+    pub touched: u64,
 }
 
-/// Compiles the instruction with these bytes.
+/// Compiles the instruction with these bytes; `constants` are those of the code before it.
 #[must_use]
-pub fn compile(pc: u64, bytes: &[u8], place: u32, factory: &mut InstructionInfoFactory) -> Code {
+pub fn compile(
+    pc: u64,
+    bytes: &[u8],
+    place: u32,
+    constants: &mut Constants,
+    factory: &mut InstructionInfoFactory,
+) -> Code {
     let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
     let meaning = Meaning::of(&instruction, factory);
+    let bitwise = Bitwise::of(&instruction, &meaning.memory, constants);
+    constants.follow(&instruction, &meaning.defines);
     let pointers = pointers(&instruction, factory);
     let mut code = Code {
         pc,
@@ -121,11 +135,22 @@ pub fn compile(pc: u64, bytes: &[u8], place: u32, factory: &mut InstructionInfoF
         stack: stack_move(&instruction),
         writes_frame_pointer: meaning.defines.general_bytes(FRAME_POINTER) != 0,
         cleanses: cleanses(&instruction),
+        bitwise,
+        touched: touched(&meaning),
         pointers,
         meaning,
     };
     code.actions(&instruction);
     code
+}
+
+/// The registers that an instruction reads or writes.
+fn touched(meaning: &Meaning) -> u64 {
+    let uses = meaning.flows.iter().map(|flow| match flow {
+        Flow::Copy { from, .. } => from.parts(),
+        Flow::Make { uses, .. } => uses.values | uses.conditions,
+    });
+    registers::touched(&uses.fold(meaning.defines, |all, parts| all | parts))
 }
 
 fn pointers(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Vec<Pointer> {
@@ -206,14 +231,6 @@ fn cleanses(instruction: &Instruction) -> bool {
             true
         }
         M::Ptest | M::Vptest | M::Pcmpistri | M::Vpcmpistri | M::Pcmpestri | M::Vpcmpestri => true,
-        // A mask that keeps all but a few bits makes room for a bit field.
-        M::And if is_immediate(instruction, 1) => {
-            let bits = match instruction.op_kind(0) {
-                OpKind::Register => instruction.op0_register().size() * 8,
-                _ => instruction.memory_size().size() * 8,
-            };
-            instruction.immediate(1) >> (bits.clamp(8, 64) - 1) & 1 != 0
-        }
         _ => false,
     }
 }

@@ -4,13 +4,14 @@
 use super::Access;
 use super::allocator::Allocator;
 use super::blocks::StackId;
-use super::bytes::Bytes;
 use super::calls::Calls;
 use super::cells::Cell;
 use super::chains::Node;
 use super::code::{CELLS, Code};
+use super::registers::{Origin, Registers};
+use super::unwritten::{Unwritten, WIDEST};
 use crate::rules::state::Pointer;
-use crate::semantics::{Flow, Parts, Side, Span, Uses};
+use crate::semantics::{Flow, Side, Span, Uses};
 
 /// A call of an allocator that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -42,20 +43,6 @@ impl Inside {
     }
 }
 
-/// Where something that nobody wrote was read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The instruction that read it.
-    pub pc: u64,
-    /// Where.
-    pub address: u64,
-    /// Bytes.
-    pub size: u32,
-}
-
-/// Flags have one origin, behind those of the registers.
-const FLAGS: usize = 32;
-
 /// One thread.
 pub struct Thread {
     /// What registers carry.
@@ -68,11 +55,10 @@ pub struct Thread {
     pub frame: Option<u64>,
     /// Calls of allocators that have not returned, outermost first.
     pub inside: Vec<Inside>,
-    /// Parts of registers that hold something nobody wrote.
-    pub unwritten: Parts,
+    /// Bits of registers that nobody wrote.
+    pub registers: Registers,
     /// The lowest address of the stack that was written since it was last below the stack pointer.
     pub low: u64,
-    origins: [Origin; FLAGS + 1],
 }
 
 impl Default for Thread {
@@ -83,9 +69,8 @@ impl Default for Thread {
             stack: None,
             frame: None,
             inside: Vec::new(),
-            unwritten: Parts::NONE,
+            registers: Registers::default(),
             low: 0,
-            origins: [Origin::default(); FLAGS + 1],
         }
     }
 }
@@ -97,100 +82,61 @@ impl Thread {
         self.inside.retain(|inside| inside.stack >= stack);
     }
 
-    /// What of these uses nobody wrote: where it was read.
-    #[must_use]
-    pub fn unwritten_use(&self, parts: &Parts) -> Option<Origin> {
-        if !self.unwritten.meets(parts) {
-            return None;
-        }
-        Some(self.origin_of(parts))
-    }
-
-    fn origin_of(&self, parts: &Parts) -> Origin {
-        for number in 0..16u8 {
-            if parts.general_bytes(number) != 0
-                && self
-                    .unwritten
-                    .meets(&Parts::of_general_bytes(number, parts.general_bytes(number)))
-            {
-                return self.origins[number as usize];
-            }
-            let bytes = parts.vector_bytes(number);
-            if bytes != 0 && self.unwritten.meets(&Parts::of_vector_bytes(number, bytes)) {
-                return self.origins[16 + number as usize];
-            }
-        }
-        self.origins[FLAGS]
-    }
-
-    fn set_origin(&mut self, parts: &Parts, origin: Origin) {
-        for number in 0..16u8 {
-            if parts.general_bytes(number) != 0 {
-                self.origins[number as usize] = origin;
-            }
-            if parts.vector_bytes(number) != 0 {
-                self.origins[16 + number as usize] = origin;
-            }
-        }
-        if !parts.only_flags().is_empty() {
-            self.origins[FLAGS] = origin;
-        }
-    }
-
     /// Follows what nobody wrote through one instruction.
-    pub fn follow(&mut self, code: &Code, accesses: &[Access], memory: &mut Bytes) {
+    pub fn follow(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
         let meaning = &code.meaning;
         let matched = accesses.len() == meaning.memory.len();
         if !matched || meaning.repeats.is_some() {
-            self.unwritten = self.unwritten.without(&meaning.defines);
-            for access in accesses.iter().filter(|access| access.write) {
-                memory.remove(access.address, u64::from(access.size));
-            }
+            self.registers.set_parts(&meaning.defines, None);
+            written(accesses, memory);
             return;
         }
-        let reads = accesses.iter().filter(|access| !access.write);
-        let unread =
+        let mut reads = accesses.iter().filter(|access| !access.write);
+        let clean =
             |access: &Access| memory.first(access.address, u64::from(access.size)).is_none();
-        if self.unwritten.is_empty() && reads.clone().all(unread) {
-            for access in accesses.iter().filter(|access| access.write) {
-                memory.remove(access.address, u64::from(access.size));
-            }
-            return;
+        if !self.registers.meets(code.touched) && reads.all(clean) {
+            written(accesses, memory);
+        } else if code.cleanses {
+            self.registers.set_parts(&meaning.defines, None);
+        } else if let Some(bitwise) = &code.bitwise {
+            bitwise.apply(code.pc, accesses, &mut self.registers, memory);
+        } else {
+            self.follow_flows(code, accesses, memory);
         }
-        self.follow_flows(code, accesses, memory);
     }
 
-    fn follow_flows(&mut self, code: &Code, accesses: &[Access], memory: &mut Bytes) {
-        let (before, origins) = (self.unwritten, self.origins);
-        let mut writes: Vec<(u64, u64, u64)> = Vec::new();
-        let mut after = self.unwritten.without(&code.meaning.defines);
+    /// Byte by byte where bytes are copied; anything else that is made from a bit nobody wrote is
+    /// taken to hang on it whole.
+    fn follow_flows(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
+        // All sources are read before anything is written.
+        let mut results = Vec::with_capacity(code.meaning.flows.len());
         for flow in &code.meaning.flows {
-            let (parts, write, bits, origin) = match flow {
-                Flow::Copy { to, from } => {
-                    let (bits, origin) = self.copied(from, code, accesses, memory, &before);
-                    (to.some_parts(bits as u32), memory_of(to), bits, origin)
+            results.push(match flow {
+                Flow::Copy { from, .. } => self.copied(from, code, accesses, memory),
+                Flow::Make { uses, .. } => {
+                    let origin = self.used(uses, code, accesses, memory);
+                    ([if origin.is_some() { u8::MAX } else { 0 }; WIDEST], origin)
                 }
-                Flow::Make { parts, write, uses, .. } => {
-                    let origin = self.used(uses, code, accesses, memory, &before);
-                    let dirty = origin.is_some() && !code.cleanses;
-                    let bits = if dirty { u64::MAX } else { 0 };
-                    let parts = if dirty { *parts } else { Parts::NONE };
-                    (parts, write.as_ref().and_then(memory_of), bits, origin)
+            });
+        }
+        for (flow, (bits, origin)) in code.meaning.flows.iter().zip(&results) {
+            let write = match flow {
+                Flow::Copy { to, .. } => {
+                    self.registers.store(to, bits, *origin);
+                    Some(to)
+                }
+                Flow::Make { parts, write, .. } => {
+                    self.registers.set_parts(parts, *origin);
+                    write.as_ref()
                 }
             };
-            after |= parts;
-            if let (Some(origin), false) = (origin, parts.is_empty()) {
-                self.origins = origins;
-                self.set_origin(&parts, origin);
+            if let Some(Span { side: Side::Memory(slot), from, bytes }) = write {
+                let address = accesses[*slot as usize].address.wrapping_add(u64::from(*from));
+                // State of the processor, which XSAVE stores, is longer than any value.
+                let short = (*bytes as usize).min(WIDEST);
+                memory.remove(address, u64::from(*bytes));
+                memory.store(address, &bits[..short]);
             }
-            if let Some((slot, from, bytes)) = write {
-                let address = accesses[slot].address.wrapping_add(from);
-                writes.push((address, bytes, bits));
-            }
-        }
-        self.unwritten = after;
-        for (address, bytes, bits) in writes {
-            memory.assign(address, bytes.min(64), bits);
         }
     }
 
@@ -199,20 +145,20 @@ impl Thread {
         from: &Span,
         code: &Code,
         accesses: &[Access],
-        memory: &Bytes,
-        before: &Parts,
-    ) -> (u64, Option<Origin>) {
+        memory: &Unwritten,
+    ) -> ([u8; WIDEST], Option<Origin>) {
         match from.side {
             Side::Memory(slot) => {
                 let access = accesses[slot as usize];
                 let address = access.address.wrapping_add(u64::from(from.from));
-                let bits = memory.bits(address, u64::from(from.bytes));
                 let origin = Origin { pc: code.pc, address, size: u32::from(from.bytes) };
-                (bits, (bits != 0).then_some(origin))
+                (memory.load(address, u64::from(from.bytes)), Some(origin))
             }
-            _ => {
-                let bits = u64::from(from.bytes_in(before));
-                (bits, (bits != 0).then(|| self.origin_of(&from.parts())))
+            Side::General(number) => {
+                (self.registers.load(from), Some(self.registers.origin_of_general(number)))
+            }
+            Side::Vector(number) => {
+                (self.registers.load(from), Some(self.registers.origin_of_vector(number)))
             }
         }
     }
@@ -222,8 +168,7 @@ impl Thread {
         uses: &Uses,
         code: &Code,
         accesses: &[Access],
-        memory: &Bytes,
-        before: &Parts,
+        memory: &Unwritten,
     ) -> Option<Origin> {
         for read in &uses.reads {
             let Side::Memory(slot) = read.side else { continue };
@@ -233,15 +178,13 @@ impl Thread {
                 return Some(Origin { pc: code.pc, address, size: u32::from(read.bytes) });
             }
         }
-        let parts = uses.values | uses.conditions;
-        before.meets(&parts).then(|| self.origin_of(&parts))
+        self.registers.used(&(uses.values | uses.conditions))
     }
 }
 
-/// The memory operand of a span, and which of its bytes.
-fn memory_of(span: &Span) -> Option<(usize, u64, u64)> {
-    match span.side {
-        Side::Memory(slot) => Some((slot as usize, u64::from(span.from), u64::from(span.bytes))),
-        _ => None,
+/// What was stored counts as written.
+fn written(accesses: &[Access], memory: &mut Unwritten) {
+    for access in accesses.iter().filter(|access| access.write) {
+        memory.remove(access.address, u64::from(access.size));
     }
 }

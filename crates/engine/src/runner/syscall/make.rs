@@ -2,7 +2,6 @@
 //! the answer.
 
 use super::{Outcome, after, dispatch};
-use crate::runner::baton;
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
 use crate::runner::record;
@@ -43,13 +42,9 @@ pub fn system_call(thread: &mut Thread, next: u64) {
         }
         Outcome::Kernel { number, arguments, blocks } => {
             thread.in_call = Some(asked);
-            let before = baton::come();
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
-            }
-            if number as i64 == libc::SYS_futex && record::wakes(arguments) {
-                record::await_others(engine(), before, answer);
             }
             answer
         }
@@ -92,7 +87,7 @@ pub fn answered(thread: &mut Thread, number: u64, arguments: [u64; 6], answer: i
 }
 
 fn kernel(thread: &mut Thread, number: u64, arguments: [u64; 6], blocks: bool) -> i64 {
-    let alone = engine().threads.is_empty();
+    let alone = engine().threads.is_empty() && !record::is_member(engine());
     if !blocks || alone {
         // SAFETY: the call is the guest's own, on the guest's own memory and descriptors; the
         // table of system calls keeps it away from ours.

@@ -1,0 +1,525 @@
+//! What instructions do to bits that nobody wrote, where that can be said bit by bit: the rules of
+//! memcheck, as far as they need no values.
+//!
+//! A mask takes bits away, a shift moves them, a sum carries them upwards and never downwards. So a
+//! bit field that was written is not blamed for its neighbours that were not. Which value a
+//! conditional move takes is not in the stream: bits count only if they were written in neither.
+//! Constants that were put into registers in the same stretch of code are known.
+
+use super::Access;
+use super::registers::{CARRY, Origin, PARITY, Registers, SIGN, ZERO, flags_of};
+use super::unwritten::Unwritten;
+use crate::semantics::parts::{general, vector};
+use crate::semantics::{Operand, Parts};
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+/// A source or the target of an operation of up to eight bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Where {
+    /// Bytes of a general register: its number, the first one, how many.
+    Register(u8, u8, u8),
+    /// The memory operand of this number.
+    Memory(u8),
+    /// A constant.
+    Constant(u64),
+    /// Nothing: comparisons have no target.
+    Nowhere,
+}
+
+/// What happens to the bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    And,
+    Or,
+    Xor,
+    /// Additions, subtractions, products: with `carry`, of the carry flag too.
+    Sum {
+        carry: bool,
+    },
+    /// The carry flag, spread out.
+    Spread,
+    Left(u8),
+    Right(u8),
+    /// To the right, with copies of the highest bit.
+    Signed(u8),
+    Rotate(u8),
+    /// The highest bit of a narrower operand is copied upwards.
+    Extend(u8),
+    /// One bit goes to the carry flag.
+    Test(u8),
+    /// A flag becomes a byte.
+    Set(u8),
+    /// One of two, as these flags say.
+    Choose(u8),
+    /// The other way round, byte by byte.
+    Swap,
+    /// The sum of a base and a scaled index.
+    Address(u8),
+}
+
+/// An operation on general registers and memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scalar {
+    kind: Kind,
+    to: Where,
+    left: Where,
+    right: Where,
+    bytes: u8,
+    /// Flags that it writes.
+    flags: u8,
+}
+
+/// A source of a vector operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lanes {
+    Register(u8),
+    Memory(u8),
+}
+
+/// An operation that works lane by lane.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packed {
+    /// Bytes of a lane; 0 if bits do not meet at all.
+    lane: u8,
+    to: u8,
+    bytes: u8,
+    left: Lanes,
+    right: Lanes,
+    /// Whether the rest of the register becomes zero.
+    clears: bool,
+}
+
+/// What an instruction does to bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bitwise(Operation);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operation {
+    Scalar(Scalar),
+    Packed(Packed),
+}
+
+/// Constants that general registers hold for sure, in one stretch of code.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Constants([Option<u64>; 16]);
+
+impl Constants {
+    /// An instruction has executed that defines these parts.
+    pub fn follow(&mut self, instruction: &Instruction, defines: &Parts) {
+        for number in (0..16u8).filter(|number| defines.general_bytes(*number) != 0) {
+            self.0[number as usize] = None;
+        }
+        let moves = instruction.mnemonic() == Mnemonic::Mov && instruction.op_count() == 2;
+        if let (true, Ok(value)) = (moves, instruction.try_immediate(1))
+            && let Some((number, 0, bytes @ (4 | 8))) = general(instruction.op0_register())
+        {
+            self.0[number as usize] = Some(value & mask(bytes));
+        }
+    }
+}
+
+/// All bits of so many bytes.
+fn mask(bytes: u8) -> u64 {
+    if bytes >= 8 { u64::MAX } else { (1 << (bytes * 8)) - 1 }
+}
+
+/// The lowest bit and all above it: what a carry can reach.
+fn upwards(bits: u64) -> u64 {
+    bits | bits.wrapping_neg()
+}
+
+impl Bitwise {
+    /// The rule of an instruction, if it has one.
+    #[must_use]
+    pub fn of(
+        instruction: &Instruction,
+        memory: &[Operand],
+        constants: &Constants,
+    ) -> Option<Self> {
+        let drafted = Draft { instruction, memory, constants };
+        let scalar = drafted.scalar().map(Operation::Scalar);
+        scalar.or_else(|| drafted.packed().map(Operation::Packed)).map(Self)
+    }
+
+    /// Follows the bits through one execution, which made these accesses.
+    pub fn apply(
+        &self,
+        pc: u64,
+        accesses: &[Access],
+        registers: &mut Registers,
+        memory: &mut Unwritten,
+    ) {
+        match &self.0 {
+            Operation::Scalar(scalar) => scalar.apply(pc, accesses, registers, memory),
+            Operation::Packed(packed) => packed.apply(pc, accesses, registers, memory),
+        }
+    }
+}
+
+/// An instruction whose rule is looked for.
+struct Draft<'a> {
+    instruction: &'a Instruction,
+    memory: &'a [Operand],
+    constants: &'a Constants,
+}
+
+impl Draft<'_> {
+    fn slot(&self, write: bool) -> Option<u8> {
+        self.memory.iter().position(|operand| operand.write == write).map(|slot| slot as u8)
+    }
+
+    fn operand(&self, index: u32, write: bool) -> Option<(Where, u8)> {
+        let instruction = self.instruction;
+        if index >= instruction.op_count() {
+            return None;
+        }
+        match instruction.op_kind(index) {
+            OpKind::Register => {
+                let (number, from, bytes) = general(instruction.op_register(index))?;
+                Some((Where::Register(number, from, bytes), bytes))
+            }
+            OpKind::Memory => {
+                let slot = self.slot(write)?;
+                let bytes = self.memory[slot as usize].bytes;
+                (bytes <= 8).then_some((Where::Memory(slot), bytes as u8))
+            }
+            _ => Some((Where::Constant(instruction.try_immediate(index).ok()?), 8)),
+        }
+    }
+
+    /// A register whose value is known is as good as a constant.
+    fn masked(&self, index: u32) -> Option<Where> {
+        let (found, _) = self.operand(index, false)?;
+        let known = match found {
+            Where::Register(number, 0, bytes) => {
+                self.constants.0[number as usize].map(|value| value & mask(bytes))
+            }
+            _ => None,
+        };
+        Some(known.map_or(found, Where::Constant))
+    }
+
+    fn scalar(&self) -> Option<Scalar> {
+        use Mnemonic as M;
+        let instruction = self.instruction;
+        let same = instruction.op_count() >= 2
+            && instruction.op_kind(0) == OpKind::Register
+            && instruction.op_kind(1) == OpKind::Register
+            && instruction.op0_register() == instruction.op1_register();
+        let sum = Kind::Sum { carry: false };
+        match instruction.mnemonic() {
+            M::And => self.two(Kind::And, true),
+            M::Test => self.two(Kind::And, false),
+            M::Or => self.two(Kind::Or, true),
+            M::Xor | M::Sub | M::Cmp if same => None,
+            M::Xor => self.two(Kind::Xor, true),
+            M::Sbb if same => self.two(Kind::Spread, true),
+            M::Adc | M::Sbb => self.two(Kind::Sum { carry: true }, true),
+            M::Cmp => self.two(sum, false),
+            M::Add | M::Sub => self.two(sum, true),
+            M::Inc | M::Dec | M::Neg => self.one(sum),
+            M::Not => self.one(Kind::Xor),
+            M::Bswap => self.one(Kind::Swap),
+            M::Imul if instruction.op_count() == 2 => self.two(sum, true),
+            M::Imul if instruction.op_count() == 3 => {
+                let (left, _) = self.operand(1, false)?;
+                Some(Scalar { left, ..self.one(sum)? })
+            }
+            M::Shl | M::Sal => self.one(Kind::Left(self.count()?)),
+            M::Shr => self.one(Kind::Right(self.count()?)),
+            M::Sar => self.one(Kind::Signed(self.count()?)),
+            M::Rol => self.one(Kind::Rotate(self.count()?)),
+            M::Ror => {
+                let (_, bytes) = self.operand(0, false)?;
+                let bits = bytes * 8;
+                self.one(Kind::Rotate((bits - self.count()? % bits) % bits))
+            }
+            M::Bt => {
+                let (left, bytes) = self.operand(0, false)?;
+                let (Where::Constant(bit), _) = self.operand(1, false)? else { return None };
+                let bit = (bit % (u64::from(bytes) * 8)) as u8;
+                Some(Scalar { left, to: Where::Nowhere, ..self.plain(Kind::Test(bit), bytes) })
+            }
+            M::Movsx | M::Movsxd => {
+                let ((to, bytes), (left, narrow)) =
+                    (self.operand(0, true)?, self.operand(1, false)?);
+                Some(Scalar { to, left, ..self.plain(Kind::Extend(narrow), bytes) })
+            }
+            M::Cbw => self.widened(0, 2, 1),
+            M::Cwde => self.widened(0, 4, 2),
+            M::Cdqe => self.widened(0, 8, 4),
+            M::Lea => self.address(),
+            _ if instruction.is_jcc_short_or_near() => None,
+            _ => self.conditional(),
+        }
+    }
+
+    fn plain(&self, kind: Kind, bytes: u8) -> Scalar {
+        let instruction = self.instruction;
+        let written = instruction.rflags_modified();
+        let none = Where::Constant(0);
+        let flags = flags_of(&Parts::flags(written));
+        Scalar { kind, to: Where::Nowhere, left: none, right: none, bytes, flags }
+    }
+
+    fn one(&self, kind: Kind) -> Option<Scalar> {
+        let ((to, bytes), (left, _)) = (self.operand(0, true)?, self.operand(0, false)?);
+        Some(Scalar { to, left, ..self.plain(kind, bytes) })
+    }
+
+    fn two(&self, kind: Kind, stores: bool) -> Option<Scalar> {
+        let (left, bytes) = self.operand(0, false)?;
+        let to = if stores { self.operand(0, true)?.0 } else { Where::Nowhere };
+        let right = self.masked(1)?;
+        let commutes = matches!(kind, Kind::And | Kind::Or);
+        let (left, right) = match self.masked(0)? {
+            mask @ Where::Constant(_) if commutes => (right, mask),
+            _ => (left, right),
+        };
+        Some(Scalar { to, left, right, ..self.plain(kind, bytes) })
+    }
+
+    fn count(&self) -> Option<u8> {
+        let (_, bytes) = self.operand(0, false)?;
+        let count = match self.instruction.op_count() {
+            1 => 1,
+            _ => self.instruction.try_immediate(1).ok()? as u8,
+        };
+        let count = count & if bytes == 8 { 63 } else { 31 };
+        // Narrow operands can be shifted out altogether.
+        (count < bytes * 8).then_some(count)
+    }
+
+    fn widened(&self, number: u8, bytes: u8, narrow: u8) -> Option<Scalar> {
+        let to = Where::Register(number, 0, bytes);
+        let left = Where::Register(number, 0, narrow);
+        Some(Scalar { to, left, ..self.plain(Kind::Extend(narrow), bytes) })
+    }
+
+    fn address(&self) -> Option<Scalar> {
+        let instruction = self.instruction;
+        let (to, bytes) = self.operand(0, true)?;
+        let part = |register: Register| match general(register) {
+            // The stack pointer is a position.
+            Some((4, ..)) => Some(Where::Constant(0)),
+            Some((number, from, bytes)) => Some(Where::Register(number, from, bytes)),
+            None if matches!(register, Register::None | Register::RIP | Register::EIP) => {
+                Some(Where::Constant(0))
+            }
+            None => None,
+        };
+        let (left, right) = (part(instruction.memory_base())?, part(instruction.memory_index())?);
+        let scale = instruction.memory_index_scale().trailing_zeros() as u8;
+        Some(Scalar { to, left, right, ..self.plain(Kind::Address(scale), bytes) })
+    }
+
+    fn conditional(&self) -> Option<Scalar> {
+        let instruction = self.instruction;
+        let read = flags_of(&Parts::flags(instruction.rflags_read()));
+        if instruction.condition_code() == iced_x86::ConditionCode::None || read == 0 {
+            return None;
+        }
+        match instruction.op_count() {
+            1 => Some(Scalar { to: self.operand(0, true)?.0, ..self.plain(Kind::Set(read), 1) }),
+            2 => self.two(Kind::Choose(read), true),
+            _ => None,
+        }
+    }
+
+    fn packed(&self) -> Option<Packed> {
+        let instruction = self.instruction;
+        let name = format!("{:?}", instruction.mnemonic()).to_ascii_lowercase();
+        let vex = name.starts_with('v');
+        let lane = lane(name.strip_prefix('v').unwrap_or(&name))?;
+        let (left, right) = if instruction.op_count() == 3 { (1, 2) } else { (0, 1) };
+        let source = |index: u32| match instruction.op_kind(index) {
+            OpKind::Register => {
+                vector(instruction.op_register(index)).map(|(n, _)| Lanes::Register(n))
+            }
+            OpKind::Memory => self.slot(false).map(Lanes::Memory),
+            _ => None,
+        };
+        let (left, right) = (source(left)?, source(right)?);
+        // What does not hang on its operands at all has its own rule.
+        (left != right || lane == 0 && !name.contains("xor")).then_some(())?;
+        let (to, bytes) = vector(instruction.op0_register())?;
+        Some(Packed { lane, to, bytes, left, right, clears: vex })
+    }
+}
+
+/// Bytes of the lanes that do not meet in an instruction, by its name without a leading `v`.
+fn lane(name: &str) -> Option<u8> {
+    const BITS: [&str; 12] = [
+        "pand", "pandn", "por", "pxor", "andps", "andpd", "andnps", "andnpd", "orps", "orpd",
+        "xorps", "xorpd",
+    ];
+    if BITS.contains(&name) {
+        return Some(0);
+    }
+    let integer = ["padd", "psub", "pcmpeq", "pcmpgt", "pminu", "pmins", "pmaxu", "pmaxs", "pavg"];
+    let rest = integer.iter().find_map(|start| name.strip_prefix(start))?;
+    match rest {
+        "b" => Some(1),
+        "w" => Some(2),
+        "d" => Some(4),
+        "q" => Some(8),
+        _ => None,
+    }
+}
+
+impl Where {
+    fn bits(
+        self,
+        pc: u64,
+        accesses: &[Access],
+        registers: &Registers,
+        memory: &Unwritten,
+    ) -> (u64, Option<Origin>) {
+        match self {
+            Self::Register(number, from, bytes) => {
+                let bits = registers.general(number) >> (from * 8) & mask(bytes);
+                (bits, (bits != 0).then(|| registers.origin_of_general(number)))
+            }
+            Self::Memory(slot) => {
+                let Access { address, size, .. } = accesses[slot as usize];
+                let loaded = memory.load(address, u64::from(size).min(8));
+                let mut low = [0; 8];
+                low.copy_from_slice(&loaded[..8]);
+                let bits = u64::from_le_bytes(low);
+                (bits, (bits != 0).then_some(Origin { pc, address, size }))
+            }
+            Self::Constant(_) | Self::Nowhere => (0, None),
+        }
+    }
+}
+
+impl Scalar {
+    fn apply(
+        &self,
+        pc: u64,
+        accesses: &[Access],
+        registers: &mut Registers,
+        memory: &mut Unwritten,
+    ) {
+        let (left, from_left) = self.left.bits(pc, accesses, registers, memory);
+        let (right, from_right) = self.right.bits(pc, accesses, registers, memory);
+        let flags = registers.flags();
+        let bits = self.result(left, right, flags) & mask(self.bytes);
+        let carried = || (flags != 0).then(|| registers.origin_of_flags());
+        let origin = from_left.or(from_right).or_else(carried);
+        let flags = self.flags_after(left, right, bits);
+        registers.set_flags(self.flags, flags, origin);
+        match self.to {
+            Where::Register(number, from, bytes) => {
+                let kept = match bytes {
+                    4 => 0,
+                    _ => registers.general(number) & !(mask(bytes) << (from * 8)),
+                };
+                registers.set_general(number, kept | bits << (from * 8), origin);
+            }
+            Where::Memory(slot) => {
+                let Access { address, size, .. } = accesses[slot as usize];
+                memory.store(address, &bits.to_le_bytes()[..size.min(8) as usize]);
+            }
+            Where::Constant(_) | Where::Nowhere => {}
+        }
+    }
+
+    fn result(&self, left: u64, right: u64, flags: u8) -> u64 {
+        let (all, width) = (mask(self.bytes), self.bytes * 8);
+        let carried = |reads: bool| if reads && flags & CARRY != 0 { all } else { 0 };
+        match self.kind {
+            Kind::And => match self.right {
+                Where::Constant(kept) => left & kept,
+                _ => left | right,
+            },
+            Kind::Or => match self.right {
+                Where::Constant(set) => left & !set,
+                _ => left | right,
+            },
+            Kind::Xor => left | right,
+            Kind::Sum { carry } => upwards(left | right) | carried(carry),
+            Kind::Spread => carried(true),
+            Kind::Left(count) => left << count,
+            Kind::Right(count) => left >> count,
+            Kind::Signed(count) => (extended(left, width) >> count) as u64,
+            Kind::Rotate(0) => left,
+            Kind::Rotate(count) => left << count | left >> (width - count),
+            Kind::Extend(narrow) => extended(left, narrow * 8) as u64,
+            Kind::Test(bit) => left >> bit & 1,
+            Kind::Set(read) => u64::from(flags & read != 0),
+            Kind::Choose(read) if flags & read != 0 => all,
+            Kind::Choose(_) => left & right,
+            Kind::Swap => left.swap_bytes() >> (64 - u32::from(width)),
+            Kind::Address(scale) => upwards(left | right << scale),
+        }
+    }
+
+    /// Which flags hang on bits that nobody wrote.
+    fn flags_after(&self, left: u64, right: u64, bits: u64) -> u8 {
+        let (all, top) = (u8::MAX, 1u64 << (self.bytes * 8 - 1));
+        let result = |carry: bool| {
+            let low = if bits & 0xff != 0 { PARITY } else { 0 };
+            let sign = if bits & top != 0 { SIGN } else { 0 };
+            let zero = if bits != 0 { ZERO } else { 0 };
+            low | sign | zero | if carry { CARRY } else { 0 }
+        };
+        match self.kind {
+            Kind::And | Kind::Or | Kind::Xor => result(false),
+            Kind::Left(count) if count > 0 => result(left >> (self.bytes * 8 - count) & 1 != 0),
+            Kind::Right(count) | Kind::Signed(count) if count > 0 => {
+                result(left >> (count - 1) & 1 != 0)
+            }
+            Kind::Test(_) => result(bits != 0) & CARRY,
+            Kind::Sum { .. } | Kind::Spread if bits | left | right != 0 => all,
+            _ => 0,
+        }
+    }
+}
+
+/// A number of so many bits with its sign.
+fn extended(bits: u64, width: u8) -> i64 {
+    let unused = 64 - u32::from(width);
+    ((bits << unused) as i64) >> unused
+}
+
+impl Packed {
+    fn apply(
+        &self,
+        pc: u64,
+        accesses: &[Access],
+        registers: &mut Registers,
+        memory: &mut Unwritten,
+    ) {
+        let load = |lanes: Lanes| match lanes {
+            Lanes::Register(number) => {
+                (*registers.vector(number), Some(registers.origin_of_vector(number)))
+            }
+            Lanes::Memory(slot) => {
+                let Access { address, size, .. } = accesses[slot as usize];
+                let mut bits = [0; 32];
+                let loaded = memory.load(address, u64::from(size).min(32));
+                bits.copy_from_slice(&loaded[..32]);
+                (bits, Some(Origin { pc, address, size }))
+            }
+        };
+        let (left, from_left) = load(self.left);
+        let (right, from_right) = load(self.right);
+        let origin = if left[..self.bytes as usize].iter().any(|bits| *bits != 0) {
+            from_left
+        } else {
+            from_right
+        };
+        let mut bits = if self.clears { [0; 32] } else { *registers.vector(self.to) };
+        for at in 0..self.bytes as usize {
+            bits[at] = left[at] | right[at];
+        }
+        if self.lane > 0 {
+            for lane in bits[..self.bytes as usize].chunks_mut(self.lane as usize) {
+                let any = lane.iter().any(|bits| *bits != 0);
+                lane.fill(if any { u8::MAX } else { 0 });
+            }
+        }
+        registers.set_vector(self.to, bits, origin);
+    }
+}

@@ -1,0 +1,192 @@
+//! The bits of memory that hold nothing anyone wrote, eight for each byte, as memcheck's V bits.
+
+use rustc_hash::FxHashMap;
+
+const PAGE: u64 = 4096;
+/// A byte of which no bit was written.
+pub const NOTHING: u8 = 0xff;
+/// Bytes that one instruction can load or store.
+pub const WIDEST: usize = 64;
+
+/// A page of which something was not written.
+enum Page {
+    /// None of it was: the fresh pages of a large block take no room.
+    Untouched,
+    Mixed(Box<[u8; PAGE as usize]>),
+}
+
+impl Page {
+    fn bytes(&mut self) -> &mut [u8; PAGE as usize] {
+        if let Self::Untouched = self {
+            *self = Self::Mixed(Box::new([NOTHING; PAGE as usize]));
+        }
+        match self {
+            Self::Mixed(bytes) => bytes,
+            Self::Untouched => unreachable!("it was just mixed"),
+        }
+    }
+}
+
+/// Bits that nobody wrote, by address.
+#[derive(Default)]
+pub struct Unwritten {
+    pages: FxHashMap<u64, Page>,
+}
+
+/// Goes through a range page by page: the page's number, and the range inside it.
+fn pages(begin: u64, size: u64) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
+    let end = begin.saturating_add(size);
+    let numbers = begin / PAGE..end.div_ceil(PAGE);
+    numbers.filter(move |_| size > 0).map(move |page| {
+        let start = page * PAGE;
+        let (from, to) = (begin.max(start) - start, (end - start).min(PAGE));
+        (page, from as usize..to as usize)
+    })
+}
+
+impl Unwritten {
+    /// Nothing of a range was written.
+    pub fn insert(&mut self, begin: u64, size: u64) {
+        for (page, range) in pages(begin, size) {
+            if range.len() as u64 == PAGE {
+                self.pages.insert(page, Page::Untouched);
+                continue;
+            }
+            let empty = || Page::Mixed(Box::new([0; PAGE as usize]));
+            self.pages.entry(page).or_insert_with(empty).bytes()[range].fill(NOTHING);
+        }
+    }
+
+    /// All of a range was written.
+    pub fn remove(&mut self, begin: u64, size: u64) {
+        if self.pages.is_empty() {
+            return;
+        }
+        // More pages than there are in the map need not be gone through.
+        if size / PAGE > self.pages.len() as u64 {
+            let end = begin.saturating_add(size);
+            self.pages.retain(|page, _| page * PAGE < begin || (page + 1) * PAGE > end);
+            self.remove(begin, PAGE - begin % PAGE);
+            self.remove(end - end % PAGE, end % PAGE);
+            return;
+        }
+        for (page, range) in pages(begin, size) {
+            if range.len() as u64 == PAGE {
+                self.pages.remove(&page);
+            } else if let Some(page) = self.pages.get_mut(&page) {
+                page.bytes()[range].fill(0);
+            }
+        }
+    }
+
+    /// The bits of up to [`WIDEST`] bytes.
+    #[must_use]
+    pub fn load(&self, begin: u64, size: u64) -> [u8; WIDEST] {
+        let mut bits = [0; WIDEST];
+        let mut done = 0;
+        for (page, range) in pages(begin, size.min(WIDEST as u64)) {
+            let to = &mut bits[done..done + range.len()];
+            done += range.len();
+            match self.pages.get(&page) {
+                None => {}
+                Some(Page::Untouched) => to.fill(NOTHING),
+                Some(Page::Mixed(bytes)) => to.copy_from_slice(&bytes[range]),
+            }
+        }
+        bits
+    }
+
+    /// Bytes are stored that have these bits.
+    pub fn store(&mut self, begin: u64, bits: &[u8]) {
+        if bits.iter().all(|bits| *bits == 0) {
+            self.remove(begin, bits.len() as u64);
+            return;
+        }
+        let mut rest = bits;
+        for (page, range) in pages(begin, bits.len() as u64) {
+            let (now, later) = rest.split_at(range.len());
+            rest = later;
+            let empty = || Page::Mixed(Box::new([0; PAGE as usize]));
+            self.pages.entry(page).or_insert_with(empty).bytes()[range].copy_from_slice(now);
+        }
+    }
+
+    /// The first byte of a range that was not written whole.
+    #[must_use]
+    pub fn first(&self, begin: u64, size: u64) -> Option<u64> {
+        pages(begin, size).find_map(|(number, range)| {
+            let from = number * PAGE + range.start as u64;
+            match self.pages.get(&number)? {
+                Page::Untouched => Some(from),
+                Page::Mixed(bytes) => {
+                    let at = bytes[range].iter().position(|bits| *bits != 0)?;
+                    Some(from + at as u64)
+                }
+            }
+        })
+    }
+
+    /// The bytes from `from` on decide about those from `to` on, as `memmove` copies.
+    pub fn copy(&mut self, to: u64, from: u64, size: u64) {
+        if self.first(from, size).is_none() {
+            self.remove(to, size);
+            return;
+        }
+        let step = WIDEST as u64;
+        let chunks: Vec<[u8; WIDEST]> =
+            (0..size).step_by(WIDEST).map(|at| self.load(from + at, step)).collect();
+        for (at, bits) in (0..size).step_by(WIDEST).zip(&chunks) {
+            self.store(to + at, &bits[..(size - at).min(step) as usize]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        /// The oracle is a map from addresses to bits.
+        #[test]
+        fn it_is_a_map_of_bytes(
+            steps in prop::collection::vec(
+                (0u8..4, 4000u64..4200, 0u64..9000, 4000u64..4200, any::<u8>()), 1..30),
+        ) {
+            let mut unwritten = Unwritten::default();
+            let mut oracle: BTreeMap<u64, u8> = BTreeMap::new();
+            for (kind, at, size, from, bits) in steps {
+                match kind {
+                    0 => {
+                        unwritten.insert(at, size);
+                        oracle.extend((at..at + size).map(|byte| (byte, NOTHING)));
+                    }
+                    1 => {
+                        unwritten.remove(at, size);
+                        oracle.retain(|byte, _| !(at..at + size).contains(byte));
+                    }
+                    2 => {
+                        let size = size % 65;
+                        unwritten.store(at, &vec![bits; size as usize]);
+                        oracle.extend((at..at + size).map(|byte| (byte, bits)));
+                    }
+                    _ => {
+                        unwritten.copy(at, from, size);
+                        let there: Vec<u8> = (from..from + size)
+                            .map(|byte| oracle.get(&byte).copied().unwrap_or(0))
+                            .collect();
+                        oracle.extend((at..).zip(there));
+                    }
+                }
+                oracle.retain(|_, bits| *bits != 0);
+                for byte in (3990..4300).chain(8100..8300) {
+                    let expected = oracle.get(&byte).copied().unwrap_or(0);
+                    prop_assert_eq!(unwritten.load(byte, 1)[0], expected, "byte {}", byte);
+                }
+                let first = oracle.range(at..at + 500).next().map(|(byte, _)| *byte);
+                prop_assert_eq!(unwritten.first(at, 500), first);
+            }
+        }
+    }
+}
