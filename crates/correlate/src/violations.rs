@@ -10,10 +10,12 @@ use crate::graph::{FunctionId, Graph, Variable};
 use crate::manner::Manners;
 use crate::names::Name;
 use crate::occurrences::Occurrences;
+use crate::peers;
 use crate::rules::{Options, Rule, Way};
 use crate::tree::Tree;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
 
 /// A function that forgot a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +42,8 @@ pub struct Violation {
 /// the more, the more direct supporters these rules have that write in the same manner, the fewer
 /// functions break them, and the larger their share among all rules about that variable: who sets
 /// five of six fields forgot one, who sets one of six meant just that one. For the same reason a
-/// function that leaves out several variables shares its weight among them.
+/// function that leaves out several variables shares its weight among them. Last, its peers are
+/// asked.
 pub fn violations(
     tree: &Tree,
     graph: &Graph,
@@ -92,17 +95,22 @@ pub fn violations(
     for violation in &found {
         *forgotten.entry(violation.function).or_default() += 1;
     }
-    for violation in &mut found {
-        let share = violation.broken.len() as f64 / f64::from(companions[&violation.missing]);
-        violation.weight *= share / f64::from(forgotten[&violation.function]);
-    }
-    found.sort_by(|left, right| {
-        let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
-        let place = |it: &Violation| (it.function, it.missing);
-        let by_weight = right.weight.total_cmp(&left.weight);
-        class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
+    found.par_iter_mut().for_each(|it| {
+        let share = it.broken.len() as f64 / f64::from(companions[&it.missing]);
+        let written: Vec<_> = it.broken.iter().map(|(rule, _)| rules[*rule].left[0].1).collect();
+        let agreement = peers::agreement(graph, occurrences, it.function, it.missing, &written);
+        it.weight *= share * agreement / f64::from(forgotten[&it.function]);
     });
+    found.sort_by(by_rank);
     found
+}
+
+/// Likeliest bugs first: possible exceptions last, forgotten updates before forgotten checks.
+fn by_rank(left: &Violation, right: &Violation) -> Ordering {
+    let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
+    let place = |it: &Violation| (it.function, it.missing);
+    let by_weight = right.weight.total_cmp(&left.weight);
+    class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
 }
 
 /// Where an access to the missing variable may be instead.
