@@ -34,11 +34,11 @@ use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
 use descriptors::Descriptors;
+pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-use unwritten::Unwritten;
-pub use registers::Origin;
 pub use thread::{Inside, Thread};
+use unwritten::Unwritten;
 
 /// One access to memory as the stream tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,5 +4,8 @@
 pub mod asking;
 pub mod dot;
 pub mod execution;
+pub mod instructions;
+pub mod pager;
 pub mod save;
 pub mod text;
+pub mod without;

@@ -241,7 +241,8 @@ impl Draft<'_> {
                 Some(Scalar { left, to: Where::Nowhere, ..self.plain(Kind::Test(bit), bytes) })
             }
             M::Movsx | M::Movsxd => {
-                let ((to, bytes), (left, narrow)) = (self.operand(0, true)?, self.operand(1, false)?);
+                let ((to, bytes), (left, narrow)) =
+                    (self.operand(0, true)?, self.operand(1, false)?);
                 Some(Scalar { to, left, ..self.plain(Kind::Extend(narrow), bytes) })
             }
             M::Cbw => self.widened(0, 2, 1),
@@ -332,7 +333,9 @@ impl Draft<'_> {
         let lane = lane(name.strip_prefix('v').unwrap_or(&name))?;
         let (left, right) = if instruction.op_count() == 3 { (1, 2) } else { (0, 1) };
         let source = |index: u32| match instruction.op_kind(index) {
-            OpKind::Register => vector(instruction.op_register(index)).map(|(n, _)| Lanes::Register(n)),
+            OpKind::Register => {
+                vector(instruction.op_register(index)).map(|(n, _)| Lanes::Register(n))
+            }
             OpKind::Memory => self.slot(false).map(Lanes::Memory),
             _ => None,
         };

@@ -1,11 +1,13 @@
 //! Goes from step to step of a saved slice. The slice is replayed: what is looked at is the program
 //! itself, standing still.
 
+use crate::commands::files::Files;
 use crate::commands::run::fault_or_input;
 use crate::render::crash::program_of;
 use crate::render::moment::{At, registers_of};
 use anyhow::{Context, anyhow, bail};
 use base::Address;
+use recording::Recording;
 use replay::slices::{Step, steps};
 use replay::{Session, Standing, Timeline};
 use std::path::Path;
@@ -21,8 +23,10 @@ pub struct Stepper {
     /// Its steps; the last is what was asked about.
     pub steps: Vec<Step>,
     pub(super) line: Timeline,
+    recording: Recording,
     program: Program,
     modules: usize,
+    files: Files,
     at: usize,
     /// Before the statement, and after it.
     before: Standing,
@@ -88,9 +92,11 @@ impl Stepper {
             Some(end) => Some(self.line.seek(end).map_err(fault_or_input)?),
             None => None,
         };
-        let modules = &self.before.at.modules;
-        if modules.len() != self.modules {
-            (self.program, self.modules) = (program_of(modules), modules.len());
+        if self.before.at.modules.len() != self.modules {
+            let mut modules = self.before.at.modules.clone();
+            self.modules = modules.len();
+            self.files.stand_in(&self.recording, &mut modules)?;
+            self.program = program_of(&modules);
         }
         Ok(())
     }
