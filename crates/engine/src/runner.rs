@@ -10,6 +10,7 @@
 //!
 //! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
 
+pub mod address_map;
 pub mod arena;
 pub mod baton;
 pub mod buffers;

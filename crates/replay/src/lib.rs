@@ -21,4 +21,4 @@ pub use engine::control::{Instant, Stopped};
 pub use extract::extract;
 pub use record::{RecordError, Recorded, record};
 pub use session::{Session, SessionError, Shown};
-pub use timeline::{Standing, Timeline};
+pub use timeline::{Standing, Timeline, Window};

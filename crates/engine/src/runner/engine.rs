@@ -374,7 +374,6 @@ pub unsafe fn resume(thread: *mut Thread) {
         if let Some(ring) = &engine.ring {
             ring.running((*thread).tid);
         }
-        engine.mute_unless_observed((*thread).tid);
         engine.record_thread((*thread).tid);
     }
 }

@@ -174,7 +174,7 @@ fn areas(gap: &Gap) -> Vec<(u64, u64)> {
     for line in &gap.lines {
         let start = line * LINE;
         match areas.last_mut() {
-            Some((first, length)) if *first + *length == start && start % PAGE != 0 => {
+            Some((first, length)) if *first + *length == start && !start.is_multiple_of(PAGE) => {
                 *length += LINE;
             }
             _ => areas.push((start, LINE)),

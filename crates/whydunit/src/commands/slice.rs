@@ -4,7 +4,7 @@ use super::run::Guest;
 use super::slicing::execution::Execution;
 use super::slicing::save::Source;
 use super::slicing::without::{self, Without};
-use super::slicing::{dot, instructions, pager, text};
+use super::slicing::{dot, instructions, pager, text, windows};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::style::Style;
@@ -63,6 +63,9 @@ pub struct Slice {
     /// Most dependences between the question and a statement
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
+    /// Most memory for what is kept of a recording; the rest is replayed again
+    #[arg(long, value_name = "SIZE", value_parser = windows::size, default_value_t = windows::MEMORY)]
+    memory: u64,
     /// Most executions of which dependences are shown; all are counted
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     nodes: usize,
@@ -140,14 +143,15 @@ impl Slice {
         let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
         let mut execution = match (&self.events, &source) {
             (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,
-            (None, Some(source)) => Execution::replay(source.file())?,
-            (None, None) => Execution::run(&self.guest)?,
+            (None, Some(source)) => Execution::replay(source.file(), self.memory)?,
+            (None, None) => Execution::run(&self.guest, self.memory)?,
         };
         if let Some(without) = self.without {
             without::coarsen(&mut execution.trace, &execution.program, without);
         }
         let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
+        execution.complete()?;
         if let (Some(source), Some(file)) = (&source, &self.save) {
             source.save(&execution, (&asked, &answer), file, self.force)?;
         }

@@ -8,4 +8,5 @@ pub mod instructions;
 pub mod pager;
 pub mod save;
 pub mod text;
+pub mod windows;
 pub mod without;

@@ -49,9 +49,20 @@ impl Stepper {
         let first = steps.first().with_context(|| format!("{} has no steps", file.display()))?;
         let mut line = session.timeline(0).map_err(fault_or_input)?;
         let before = line.seek(first.start).map_err(fault_or_input)?;
-        let program = program_of(&before.at.modules);
-        let modules = before.at.modules.len();
-        let mut stepper = Self { about, steps, line, program, modules, at: 0, before, after: None };
+        let recording = session.recording().clone();
+        let (program, files) = (program_of(&[]), Files::default());
+        let mut stepper = Self {
+            about,
+            steps,
+            line,
+            recording,
+            program,
+            modules: 0,
+            files,
+            at: 0,
+            before,
+            after: None,
+        };
         stepper.look()?;
         Ok(stepper)
     }
