@@ -11,6 +11,7 @@ use super::memory::Memory;
 use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
+use super::heap::Heap;
 use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
@@ -81,6 +82,8 @@ pub struct Engine {
     pub plan_number: u32,
     /// The table that accesses are tested against.
     pub shadow: Option<Shadow>,
+    /// Blocks of the guest's heap, where the plan has them painted.
+    pub heap: Option<Heap>,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -163,6 +166,7 @@ impl Engine {
             outside: Plan::default(),
             plan_number: 0,
             shadow: None,
+            heap: None,
             stops: Stops::default(),
             repeating: None,
         });
@@ -200,6 +204,9 @@ impl Engine {
                     .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
             });
             paint.iter().for_each(|paint| shadow.paint(paint));
+            if !plan.heap.is_empty() {
+                self.heap.get_or_insert_default().arrange(&plan.heap);
+            }
         }
         self.stops.arrange(&plan);
         self.outside = plan.outside();
@@ -402,7 +409,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
     let mut reached = looked_after.is_some();
     if !reached && engine.stops.places().contains(&pc) {
-        match engine.reach(pc) {
+        match engine.reach(thread, pc) {
             Reached::Moved => {
                 engine.alone = None;
                 cpu().registers.flags |= traced;

@@ -240,6 +240,15 @@ impl Draft<'_> {
                 let bit = (bit % (u64::from(bytes) * 8)) as u8;
                 Some(Scalar { left, to: Where::Nowhere, ..self.plain(Kind::Test(bit), bytes) })
             }
+            // A bit that is set or cleared is written; the others stay as they are.
+            M::Bts => self.one_bit(Kind::Or, |bit| bit),
+            M::Btr => self.one_bit(Kind::And, |bit| !bit),
+            M::Btc => self.one_bit(Kind::Xor, |bit| bit),
+            M::Andn => {
+                let ((left, _), (right, _)) = (self.operand(1, false)?, self.operand(2, false)?);
+                let (to, bytes) = self.operand(0, true)?;
+                Some(Scalar { to, left, right, ..self.plain(Kind::Xor, bytes) })
+            }
             M::Movsx | M::Movsxd => {
                 let ((to, bytes), (left, narrow)) = (self.operand(0, true)?, self.operand(1, false)?);
                 Some(Scalar { to, left, ..self.plain(Kind::Extend(narrow), bytes) })
@@ -276,6 +285,12 @@ impl Draft<'_> {
             _ => (left, right),
         };
         Some(Scalar { to, left, right, ..self.plain(kind, bytes) })
+    }
+
+    fn one_bit(&self, kind: Kind, mask: impl Fn(u64) -> u64) -> Option<Scalar> {
+        let (Where::Constant(bit), _) = self.operand(1, false)? else { return None };
+        let all = self.one(kind)?;
+        Some(Scalar { right: Where::Constant(mask(1 << (bit % (u64::from(all.bytes) * 8)))), ..all })
     }
 
     fn count(&self) -> Option<u8> {
@@ -520,3 +535,6 @@ impl Packed {
         registers.set_vector(self.to, bits, origin);
     }
 }
+
+#[cfg(test)]
+mod tests;
