@@ -68,10 +68,7 @@ pub fn record_observed(
     let begun = Instant::now();
     let run = host::run_with(
         job,
-        Ears {
-            events,
-            logs: Some(&mut |process, origin| keeper.begin(process, origin)),
-        },
+        Ears { events, logs: Some(&mut |process, origin| keeper.begin(process, origin)) },
     );
     let mut kept = keeper.lock();
     let stopped = match &run {

@@ -30,8 +30,10 @@ fn tool(words: &[&str], command: &[&Path]) -> Output {
 
 fn json(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
-    let report = text.lines().last().unwrap_or_default();
-    serde_json::from_str(report).unwrap_or_else(|error| {
+    // What the program printed may stand before it.
+    let last = text.lines().last().unwrap_or_default();
+    let report = serde_json::from_str(&text).or_else(|_| serde_json::from_str(last));
+    report.unwrap_or_else(|error| {
         panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
     })
 }

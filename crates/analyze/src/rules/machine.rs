@@ -35,15 +35,15 @@ use allocator::{Allocator, Role};
 use blocks::{Blocks, Release, StackId};
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
-use contents::Contents;
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
+use contents::Contents;
 use descriptors::Descriptors;
+pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+pub use thread::{Inside, Thread};
 use unwritten::Unwritten;
 use variables::Variables;
-pub use registers::Origin;
-pub use thread::{Inside, Thread};
 
 /// One access to memory as the stream tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

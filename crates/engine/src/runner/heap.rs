@@ -24,7 +24,10 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Looks at the last granule of a block that found nothing, until it is no longer tested.
-const MOST_LOOKS: u16 = 64;
+const MOST_LOOKS: u16 = 8;
+/// Blocks whose last granule is tested, and of later ones one in so many: a look costs microseconds.
+const TESTED_TAILS: u64 = 2000;
+const SAMPLED_TAILS: u64 = 64;
 /// Reads of the C library that are this wide may go past the end of a string.
 const VECTOR: u32 = 16;
 
@@ -58,6 +61,8 @@ pub struct Heap {
     /// Bytes of each live block by its address.
     live: BTreeMap<u64, u64>,
     looks: AddressMap<u16>,
+    /// Blocks so far.
+    count: u64,
 }
 
 /// What a thread tests against.
@@ -102,13 +107,7 @@ impl Heap {
     }
 
     /// A function has been called.
-    pub fn entered(
-        &mut self,
-        thread: &mut Thread,
-        function: u64,
-        stack: u64,
-        arguments: [u64; 6],
-    ) {
+    pub fn entered(&mut self, thread: &mut Thread, function: u64, stack: u64, arguments: [u64; 6]) {
         let Some(role) = self.functions.get(&function).copied() else { return };
         // A call further up the stack than the one under way: that one was left by a jump.
         if thread.allocating.is_some_and(|call| stack <= call.stack) {
@@ -164,7 +163,9 @@ impl Heap {
         if size > 0 {
             paint(begin..end, 0);
         }
-        if !end.is_multiple_of(GRANULE) {
+        self.count += 1;
+        let tested = self.count < TESTED_TAILS || self.count.is_multiple_of(SAMPLED_TAILS);
+        if tested && !end.is_multiple_of(GRANULE) {
             self.looks.remove(&(end / GRANULE));
             paint(end..end + 1, TAIL);
         }

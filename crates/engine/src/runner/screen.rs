@@ -207,7 +207,8 @@ impl Engine {
         if bits & if write { *writes } else { *reads } == 0 {
             return;
         }
-        let library = || self.memory.find(pc).is_some_and(|(_, mapping)| heap::is_c_library(mapping));
+        let library =
+            || self.memory.find(pc).is_some_and(|(_, mapping)| heap::is_c_library(mapping));
         let looked = Look { address, size, write };
         if let (Some(heap), Some(shadow)) = (&mut self.heap, &mut self.shadow)
             && !heap.suspects(looked, shadow, library)

@@ -216,6 +216,8 @@ impl Draft<'_> {
             M::Sbb if same => self.two(Kind::Spread, true),
             M::Adc | M::Sbb => self.two(Kind::Sum { carry: true }, true),
             M::Cmp => self.two(sum, false),
+            // Compilers double by adding: no carry comes from below.
+            M::Add if same => self.one(Kind::Left(1)),
             M::Add | M::Sub => self.two(sum, true),
             M::Inc | M::Dec | M::Neg => self.one(sum),
             M::Not => self.one(Kind::Xor),
@@ -250,7 +252,8 @@ impl Draft<'_> {
                 Some(Scalar { to, left, right, ..self.plain(Kind::Xor, bytes) })
             }
             M::Movsx | M::Movsxd => {
-                let ((to, bytes), (left, narrow)) = (self.operand(0, true)?, self.operand(1, false)?);
+                let ((to, bytes), (left, narrow)) =
+                    (self.operand(0, true)?, self.operand(1, false)?);
                 Some(Scalar { to, left, ..self.plain(Kind::Extend(narrow), bytes) })
             }
             M::Cbw => self.widened(0, 2, 1),
@@ -290,7 +293,10 @@ impl Draft<'_> {
     fn one_bit(&self, kind: Kind, mask: impl Fn(u64) -> u64) -> Option<Scalar> {
         let (Where::Constant(bit), _) = self.operand(1, false)? else { return None };
         let all = self.one(kind)?;
-        Some(Scalar { right: Where::Constant(mask(1 << (bit % (u64::from(all.bytes) * 8)))), ..all })
+        Some(Scalar {
+            right: Where::Constant(mask(1 << (bit % (u64::from(all.bytes) * 8)))),
+            ..all
+        })
     }
 
     fn count(&self) -> Option<u8> {
@@ -324,6 +330,9 @@ impl Draft<'_> {
         };
         let (left, right) = (part(instruction.memory_base())?, part(instruction.memory_index())?);
         let scale = instruction.memory_index_scale().trailing_zeros() as u8;
+        if left == right && scale == 0 {
+            return Some(Scalar { to, left, ..self.plain(Kind::Left(1), bytes) });
+        }
         Some(Scalar { to, left, right, ..self.plain(Kind::Address(scale), bytes) })
     }
 
@@ -347,7 +356,9 @@ impl Draft<'_> {
         let lane = lane(name.strip_prefix('v').unwrap_or(&name))?;
         let (left, right) = if instruction.op_count() == 3 { (1, 2) } else { (0, 1) };
         let source = |index: u32| match instruction.op_kind(index) {
-            OpKind::Register => vector(instruction.op_register(index)).map(|(n, _)| Lanes::Register(n)),
+            OpKind::Register => {
+                vector(instruction.op_register(index)).map(|(n, _)| Lanes::Register(n))
+            }
             OpKind::Memory => self.slot(false).map(Lanes::Memory),
             _ => None,
         };

@@ -20,14 +20,8 @@ const FLAGS: usize = 32;
 const REST: usize = 33;
 const KINDS: usize = 34;
 /// The flags that instructions compute, in the order of [`Parts`].
-const FLAG_PARTS: [Parts; 6] = [
-    Parts::CARRY,
-    Parts::PARITY,
-    Parts::AUXILIARY,
-    Parts::ZERO,
-    Parts::SIGN,
-    Parts::OVERFLOW,
-];
+const FLAG_PARTS: [Parts; 6] =
+    [Parts::CARRY, Parts::PARITY, Parts::AUXILIARY, Parts::ZERO, Parts::SIGN, Parts::OVERFLOW];
 /// Bit of the carry flag in [`Registers::flags`].
 pub const CARRY: u8 = 1;
 /// Of the parity flag.
@@ -220,7 +214,9 @@ impl Registers {
                 let all = self.general(number).to_le_bytes();
                 bits[..range.len()].copy_from_slice(&all[range]);
             }
-            Side::Vector(number) => bits[..range.len()].copy_from_slice(&self.vector(number)[range]),
+            Side::Vector(number) => {
+                bits[..range.len()].copy_from_slice(&self.vector(number)[range])
+            }
             Side::Memory(_) => {}
         }
         bits

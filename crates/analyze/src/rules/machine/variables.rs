@@ -29,7 +29,8 @@ impl Variables {
     /// What a pointer carries that is made from a constant.
     pub fn tag(&mut self, address: u64, blocks: &mut Blocks) -> Tag {
         let Some((size, block)) = self.all.get_mut(&address) else { return Tag::default() };
-        let facts = BlockFacts { begin: address, size: *size, time: 0, family: 0, region: REGION_GLOBAL };
+        let facts =
+            BlockFacts { begin: address, size: *size, time: 0, family: 0, region: REGION_GLOBAL };
         Tag::of(*block.get_or_insert_with(|| blocks.add(facts, 0, false)))
     }
 }

@@ -193,7 +193,7 @@ pub fn lower(
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
     let screen = tested
-        .then(|| Screen::new(superblock, taken, exact_flags))
+        .then(|| Screen::new(superblock, taken, exact_flags, !plan.heap.is_empty()))
         .filter(|screen| !screen.is_empty());
     let mut lower = Lower {
         superblock,

@@ -31,12 +31,7 @@ impl Modules {
     }
 
     /// A piece of a file has been mapped: the functions in it.
-    pub fn note(
-        &self,
-        map: &ModuleMap,
-        names: &[String],
-        called: &[String],
-    ) -> Vec<(u64, String)> {
+    pub fn note(&self, map: &ModuleMap, names: &[String], called: &[String]) -> Vec<(u64, String)> {
         let mut known = self.lock();
         let Some((loaded, code)) = loaded(map) else { return Vec::new() };
         known.maps.push(ModuleMap { end: code.end, ..map.clone() });
@@ -109,7 +104,8 @@ fn named(path: &str, names: &[String], called: &[String]) -> Vec<(String, u64)> 
 fn variables(path: &str) -> Vec<(u64, u64)> {
     let Ok(image) = Image::open(Path::new(path)) else { return Vec::new() };
     let table = SymbolTable::of(&image, None);
-    let objects = table.iter().filter(|symbol| symbol.kind == SymbolKind::Object && symbol.size > 0);
+    let objects =
+        table.iter().filter(|symbol| symbol.kind == SymbolKind::Object && symbol.size > 0);
     objects.map(|symbol| (symbol.address.0, symbol.size)).collect()
 }
 
@@ -150,7 +146,8 @@ fn code_offset(path: &Path) -> Option<u64> {
 
 /// Whether a file is part of a language's runtime, whose variables are nobody's concern.
 fn is_runtime(path: &str) -> bool {
-    is_c_library(path) || ["/libstdc++", "/libgcc_s", "/libm.so"].iter().any(|name| path.contains(name))
+    is_c_library(path)
+        || ["/libstdc++", "/libgcc_s", "/libm.so"].iter().any(|name| path.contains(name))
 }
 
 /// Whether a file is the C library or its loader, whose vector code reads past the ends of strings
