@@ -14,10 +14,14 @@
 //! (calls, control, saved registers), `wanters` (who wants what), `strings` (repeated moves), [`view`] (the slice
 //! as source).
 
+mod at;
 pub mod ending;
 pub mod explain;
+pub mod forward;
 mod frames;
 pub mod graph;
+mod instances;
+pub mod members;
 pub mod question;
 mod strings;
 pub mod view;
@@ -25,5 +29,6 @@ mod walk;
 mod wanters;
 
 pub use graph::{Because, Edge, Kind, Node, Slice, What};
+pub use members::Members;
 pub use question::{Follow, Question, Wants};
 pub use view::{Statement, View};

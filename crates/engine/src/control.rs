@@ -74,6 +74,8 @@ pub struct Stopped {
     pub time: u64,
     /// The thread that runs, and its registers.
     pub thread: ThreadData,
+    /// Digest of its registers and of the top of its stack, as a log has it.
+    pub check: u32,
     /// How often the instruction of a [`Goal::Hit`] was met on the way.
     pub hits: u64,
     /// Whether the log ended here.

@@ -6,9 +6,8 @@ use crate::ring::{
     self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, Board, FREE, HEADER_BYTES, Header, LAST, MAIL_BYTES,
     MAIL_OFFSET, Order, RING_BYTES,
 };
-use crate::runner::layout::{SHADOW, SHADOW_BASE, USER_END};
+use crate::runner::layout::{SHADOW_BASE, USER_END};
 use crate::runner::screen;
-use crate::runner::syscall::files;
 use events::plan::{GRANULE, Paint};
 use events::{Consumer, Control, Plan, Process};
 use std::collections::VecDeque;
@@ -227,7 +226,8 @@ struct Inner {
     /// Orders that the runner's mailbox had no room for yet.
     waiting: Mutex<VecDeque<Order>>,
     plans: AtomicU32,
-    shadow: Mutex<Option<File>>,
+    /// The runner's memory, where the shadow is.
+    memory: Mutex<Option<File>>,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -241,7 +241,7 @@ impl Remote {
             process,
             waiting: Mutex::default(),
             plans: AtomicU32::new(0),
-            shadow: Mutex::default(),
+            memory: Mutex::default(),
         }))
     }
 
@@ -329,13 +329,13 @@ impl Remote {
 
 impl Control for Remote {
     fn paint(&self, paint: &Paint) {
-        let mut shadow = lock(&self.0.shadow);
-        if shadow.is_none() {
-            let path = format!("/proc/{}/fd/{}", self.0.process, files::SHADOW);
-            *shadow = File::options().read(true).write(true).open(path).ok();
+        let mut memory = lock(&self.0.memory);
+        if memory.is_none() {
+            let path = format!("/proc/{}/mem", self.0.process);
+            *memory = File::options().write(true).open(path).ok();
         }
         let end = paint.range.end.min(USER_END);
-        let Some(shadow) = &*shadow else { return };
+        let Some(memory) = &*memory else { return };
         if paint.range.start >= end {
             return;
         }
@@ -344,9 +344,8 @@ impl Control for Remote {
         let mut at = first;
         while at <= last {
             let count = (last + 1 - at).min(bits.len() as u64);
-            let offset = at + SHADOW_BASE - SHADOW.start;
             // A process that has ended needs no shadow.
-            if shadow.write_all_at(&bits[..count as usize], offset).is_err() {
+            if memory.write_all_at(&bits[..count as usize], at + SHADOW_BASE).is_err() {
                 return;
             }
             at += count;

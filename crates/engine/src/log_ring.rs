@@ -46,6 +46,18 @@ pub struct Shared {
     pub outputs: AtomicU64,
     /// Not zero while a process writes one.
     pub writing: AtomicU32,
+    /// When the recording began, in nanoseconds since 1970.
+    pub began: AtomicU64,
+    /// Processes that have ever taken part in the tree baton, and those that still do.
+    pub joined: AtomicU32,
+    /// See `joined`.
+    pub members: AtomicU32,
+    /// Processes that wait for the tree baton.
+    pub waiting: AtomicU32,
+    /// How often it was taken.
+    pub turns: AtomicU32,
+    /// Who had it last.
+    pub last: AtomicU32,
     /// Keys of files whose contents some process has sent, or is about to.
     pub files: [AtomicU64; FILES],
 }

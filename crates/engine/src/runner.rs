@@ -10,6 +10,7 @@
 //!
 //! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
 
+pub mod address_map;
 pub mod arena;
 pub mod baton;
 pub mod buffers;
@@ -20,6 +21,7 @@ pub mod emulate;
 pub mod engine;
 pub mod events;
 pub mod explicit;
+pub mod futex;
 pub mod guard;
 pub mod guest;
 pub mod heap;

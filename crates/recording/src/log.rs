@@ -82,6 +82,42 @@ pub enum Entry {
     Exec,
     /// The process ended.
     End(Ending),
+    /// Other processes have written into memory that this one shares with them: the payload.
+    Others {
+        /// Where the running thread was when it let them; if nowhere, it was in a system call, or
+        /// had stopped, and what follows in the log comes after the writes.
+        at: Option<Position>,
+        /// Address and length of each piece of the payload.
+        writes: Vec<(u64, u64)>,
+    },
+    /// A segment of memory was attached by the call before. The payload is what is in it.
+    Attached {
+        /// Its bytes.
+        length: u64,
+        /// `PROT_*`.
+        protection: i32,
+        /// Address and length of each piece of the payload.
+        writes: Vec<(u64, u64)>,
+    },
+    /// What happened meanwhile is left out. The payload is memory that changed.
+    Skip(Box<Skip>),
+}
+
+/// A stretch of execution that was left out of a log, and what it changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Skip {
+    /// Where the running thread was when it began.
+    pub at: Position,
+    /// Ticks of the process when it ended.
+    pub time: u64,
+    /// Instructions of all threads that were left out.
+    pub instructions: u64,
+    /// The thread that runs then, and its registers.
+    pub thread: ThreadData,
+    /// What was mapped meanwhile; nothing but zeros is in it until it is written to.
+    pub mapped: Vec<MappingData>,
+    /// Memory that changed: address and length of each piece of the payload.
+    pub writes: Vec<(u64, u64)>,
 }
 
 /// A system call that has returned.
@@ -266,7 +302,8 @@ mod tests {
     fn heads_are_read_as_written() {
         let call =
             Call { number: 1, answer: -4, check: 7, writes: vec![(1, 2)], ..Call::default() };
-        for entry in [Entry::Call(call), Entry::Exec, Entry::Image(Box::default())] {
+        let skip = Entry::Skip(Box::default());
+        for entry in [Entry::Call(call), Entry::Exec, Entry::Image(Box::default()), skip] {
             let mut bytes = vec![9];
             write_head(&entry, 5, &mut bytes);
             let (head, payload) = lengths(bytes[1..9].try_into().expect("eight")).expect("true");

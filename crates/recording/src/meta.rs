@@ -28,6 +28,9 @@ pub struct Meta {
     pub cut: bool,
     /// Which part of the run was recorded, if not all.
     pub region: Option<Region>,
+    /// If it holds only the stretches that a value was made in: which value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
 }
 
 /// A part of a run, as it was asked for.

@@ -19,16 +19,21 @@ pub fn extract(
     path: &Path,
     replace: bool,
 ) -> Result<u64, RecordError> {
-    let old = session.recording();
     let text = |at: &Instant| format!("@{}", at.time);
     let region = Region { from: text(&from), to: to.as_ref().map(text) };
-    let meta = Meta { region: Some(region), ..old.meta().clone() };
+    let meta = Meta { region: Some(region), ..session.recording().meta().clone() };
     let writer = if replace { Writer::replace(path, &meta)? } else { Writer::create(path, &meta)? };
     let keeper = Keeper::new(writer, meta.command.clone());
     let begun = Clock::now();
     let sink = keeper.begin(1, LogOrigin::Start);
     let goal = to.map_or(Goal::End, Goal::At);
     line.extract(from, goal, sink).map_err(RecordError::Run)?;
+    finish(&keeper, session, begun)
+}
+
+/// Adds the contents of files that the logs refer to, and closes the file. Its bytes.
+pub(crate) fn finish(keeper: &Keeper, session: &Session, begun: Clock) -> Result<u64, RecordError> {
+    let old = session.recording();
     let mut kept = keeper.lock();
     let mut writer = kept.writer.take().ok_or(recording::WriteError::Failed)?;
     for key in &kept.files {

@@ -106,6 +106,7 @@ fn meta(job: &Job) -> Meta {
         schedule: schedule_text(how.schedule),
         cut: how.cut,
         region: None,
+        slice: None,
     }
 }
 

@@ -13,6 +13,8 @@ use engine::log_listen::LogSink;
 use events::{Consumer, Plan};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 /// A process of a recording, ready to be asked.
 pub struct Timeline {
@@ -36,6 +38,30 @@ pub struct Standing {
     seat: Seat,
     /// Where it is.
     pub at: Stopped,
+}
+
+/// A part of a run to be observed: from one moment, or the beginning, to another, or the end.
+pub struct Window {
+    /// Where it begins.
+    pub from: Option<Instant>,
+    /// Where it ends.
+    pub to: Option<Instant>,
+    /// What to observe.
+    pub plan: Plan,
+    /// Has had everything when the window has been observed.
+    pub consumer: Box<dyn Consumer>,
+}
+
+impl Window {
+    fn observe(self, seat: &Seat) -> io::Result<Stopped> {
+        if let Some(from) = self.from {
+            let stopped = seat.run(Goal::At(from))?;
+            if stopped.divergence.is_some() {
+                return Ok(stopped);
+            }
+        }
+        seat.observe(self.to.map_or(Goal::End, Goal::At), self.plan, self.consumer)
+    }
 }
 
 impl Standing {
@@ -150,6 +176,13 @@ impl Timeline {
         Ok(self.seek_hit(pc, 0)?.at.hits)
     }
 
+    /// Goes on from where a process stands, to a later moment or, without one, to the end.
+    pub fn go_on(&mut self, from: &mut Standing, to: Option<Instant>) -> Result<(), RunError> {
+        let answer = from.seat.run(to.map_or(Goal::End, Goal::At));
+        from.at = self.sound(answer)?;
+        Ok(())
+    }
+
     /// From the last checkpoint that is at `time` or before to a goal.
     fn go(&mut self, time: u64, goal: Goal) -> Result<Standing, RunError> {
         let seat = self.before(time).map_err(|error| self.replayer.failure(&error))?;
@@ -168,6 +201,34 @@ impl Timeline {
         let start = self.seek(from)?;
         let answer = start.seat.extract(to, log);
         self.sound(answer)
+    }
+
+    /// Observes windows, as many at a time as there are processors; where each stopped, in their
+    /// order.
+    pub fn observe_all(&mut self, windows: Vec<Window>) -> Result<Vec<Stopped>, RunError> {
+        let mut work = Vec::new();
+        for (index, window) in windows.into_iter().enumerate() {
+            let seat = self.before(window.from.map_or(0, |from| from.time));
+            let seat = seat.map_err(|error| self.replayer.failure(&error))?;
+            work.push((index, seat, window));
+        }
+        let workers = available_parallelism().map_or(1, usize::from).min(work.len());
+        let (work, answers) = (Mutex::new(work.into_iter()), Mutex::new(BTreeMap::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    loop {
+                        let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some((index, seat, window)) = next else { return };
+                        let answer = window.observe(&seat);
+                        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                        answers.insert(index, answer);
+                    }
+                });
+            }
+        });
+        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        answers.into_values().map(|answer| self.sound(answer)).collect()
     }
 
     /// Observes a window: from one moment, or the beginning, to another, or the end. The consumer

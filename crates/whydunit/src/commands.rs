@@ -14,6 +14,7 @@ pub mod rules;
 mod run;
 mod slice;
 mod slicing;
+mod step;
 mod why;
 
 use crate::exit::Exit;
@@ -47,6 +48,8 @@ pub enum Command {
     Linearize(linearize::Linearize),
     /// Show what a value was made from: the statements, and the dependences between them
     Slice(Box<slice::Slice>),
+    /// Step through a saved slice: only the statements that took part, with the values they had
+    Step(step::Step),
     /// Explain why a program ended as it did: the chain back to where the wrong value was made
     Why(Box<why::Why>),
 }
@@ -67,6 +70,7 @@ impl Command {
             Self::Native(command) => command.run(),
             Self::Linearize(command) => command.run(),
             Self::Slice(command) => command.run(),
+            Self::Step(command) => command.run(),
             Self::Why(command) => command.run(),
         }
     }

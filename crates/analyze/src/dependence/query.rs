@@ -3,6 +3,10 @@
 use super::trace::{Item, Moment, Trace, address};
 use crate::semantics::{Form, Parts, Side, Uses};
 use rustc_hash::FxHashSet;
+use std::ops::ControlFlow;
+
+/// Executions that one statement has at most: a line may be a loop.
+const LONGEST_STATEMENT: usize = 10_000;
 
 /// An instruction that was executed, or that did not get to.
 #[derive(Clone, Debug)]
@@ -98,6 +102,78 @@ impl Trace {
             }
         });
         found.ok_or(count)
+    }
+
+    /// The executions of one statement from its first on: what follows in the same frame, as long
+    /// as it is `inside`. What is called is not part of it.
+    #[must_use]
+    pub fn statement(&self, first: &Executed, inside: &dyn Fn(u64) -> bool) -> Vec<Executed> {
+        let (mut found, mut depth) = (Vec::new(), 0u64);
+        self.forward_from(first.moment, |when, item| {
+            let Item::Path { exit: id, payload, .. } = item else {
+                return ControlFlow::Continue(());
+            };
+            let exit = &self.blocks.exits[id as usize];
+            let block = &self.blocks.blocks[exit.block as usize];
+            for index in 0..exit.executed {
+                let moment = when.moment.0 + u64::from(index);
+                if when.thread != first.thread || moment < first.moment.0 {
+                    continue;
+                }
+                let known = &self.blocks.statics[block.instructions[usize::from(index)] as usize];
+                if depth == 0 {
+                    if !inside(known.pc) || found.len() >= LONGEST_STATEMENT {
+                        return ControlFlow::Break(());
+                    }
+                    found.push(self.executed_in(when, id, payload, index));
+                }
+                match known.meaning.form {
+                    Form::Call(_) | Form::IndirectCall => depth += 1,
+                    Form::Return if depth == 0 => return ControlFlow::Break(()),
+                    Form::Return => depth -= 1,
+                    _ => {}
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        found
+    }
+
+    /// What a statement used that it had not made itself.
+    #[must_use]
+    pub fn used_by(&self, statement: &[Executed]) -> (Parts, Vec<(u64, u64)>) {
+        let (mut parts, mut memory) = (Parts::NONE, Vec::new());
+        let (mut made, mut stored) = (Parts::NONE, FxHashSet::default());
+        for executed in statement {
+            let (used, read) = self.used(executed);
+            parts |= used.without(&made);
+            for byte in read.into_iter().flat_map(|(from, bytes)| from..from + bytes) {
+                match memory.last_mut() {
+                    _ if stored.contains(&byte) => {}
+                    Some((from, bytes)) if *from + *bytes == byte => *bytes += 1,
+                    _ => memory.push((byte, 1)),
+                }
+            }
+            let (defined, written) = self.defined(executed);
+            made |= defined;
+            stored.extend(written.into_iter().flat_map(|(from, bytes)| from..from + bytes));
+        }
+        (parts, memory)
+    }
+
+    /// Everything that an instruction defined: register parts, and memory that it wrote. The
+    /// return address that a call pushes is not of interest.
+    #[must_use]
+    pub fn defined(&self, executed: &Executed) -> (Parts, Vec<(u64, u64)>) {
+        let meaning = &self.blocks.statics[executed.instruction as usize].meaning;
+        if matches!(meaning.form, Form::Call(_) | Form::IndirectCall) {
+            return (Parts::NONE, Vec::new());
+        }
+        let written = meaning.writes().filter_map(|slot| {
+            let address = executed.addresses.get(usize::from(slot)).copied()??;
+            Some((address, meaning.memory[usize::from(slot)].bytes.into()))
+        });
+        (meaning.defines, written.collect())
     }
 
     /// Where the return address of the frame that runs at a moment is.

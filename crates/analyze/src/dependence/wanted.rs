@@ -128,6 +128,15 @@ impl Wanted {
         *held |= bits;
     }
 
+    /// Which of up to 64 bytes are there; bit N of the answer is byte N of the range.
+    pub fn some(&mut self, address: u64, bytes: u64) -> u64 {
+        let mut found = 0;
+        for (word, from, count, done) in pieces(address, bytes.min(64)) {
+            found |= ((self.word(word) & mask(from, count)) >> from) << done;
+        }
+        found
+    }
+
     /// Takes out what is there of up to 64 bytes; bit N of the answer is byte N of the range.
     pub fn take(&mut self, address: u64, bytes: u64) -> u64 {
         let mut taken = 0;

@@ -242,7 +242,11 @@ impl Meaning {
     pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Self {
         let info = factory.info(instruction);
         let access = std::array::from_fn(|operand| info.op_access(operand as u32));
-        let memory = operands(info.used_memory());
+        let mut memory = operands(info.used_memory());
+        if instruction.mnemonic() == Mnemonic::Leave {
+            // The frame pointer becomes the stack pointer, which is a position and not data.
+            memory.iter_mut().for_each(|operand| operand.address = Parts::NONE);
+        }
         let used = info.used_registers();
         let draft = Draft { instruction, access, memory, used };
         let form = form(instruction);
@@ -274,6 +278,18 @@ impl Meaning {
     /// The slots of memory that are written.
     pub fn writes(&self) -> impl Iterator<Item = u8> + '_ {
         (0u8..).zip(&self.memory).filter(|(_, operand)| operand.write).map(|(slot, _)| slot)
+    }
+
+    /// Register parts that it uses for anything.
+    #[must_use]
+    pub fn uses(&self) -> Parts {
+        let of = |uses: &Uses| uses.values | uses.conditions;
+        let flows = self.flows.iter().map(|flow| match flow {
+            Flow::Copy { from, .. } => from.parts(),
+            Flow::Make { uses, .. } => of(uses),
+        });
+        let decides = self.decides.iter().map(of);
+        flows.chain(decides).fold(self.addresses(), |all, parts| all | parts)
     }
 
     /// Registers that form any of the addresses.

@@ -115,6 +115,8 @@ pub struct Slice {
     pub walked: u64,
     /// Saved registers that were passed by.
     pub bypassed: u64,
+    /// Whether it goes forward: everything that was made from what is asked about.
+    pub forward: bool,
 }
 
 impl Slice {

@@ -1,6 +1,8 @@
 //! What can be asked.
 
+use super::forward::Forward;
 use super::graph::{Kind, Slice};
+use super::members::Members;
 use super::walk::Walk;
 use crate::dependence::control::Control;
 use crate::dependence::{Moment, Trace};
@@ -55,6 +57,10 @@ pub struct Question<'a> {
     pub control: Option<&'a Control>,
     /// Nothing before this moment is looked at.
     pub from: Moment,
+    /// Going forward, nothing from this moment on is looked at.
+    pub to: Moment,
+    /// Only these executions take part, and what comes from others is not followed: a chop.
+    pub within: Option<&'a Members>,
     /// Most executions of which edges are kept.
     pub nodes: usize,
     /// Most edges between the question and an execution; only within `nodes`.
@@ -86,6 +92,8 @@ impl<'a> Question<'a> {
             follow,
             control: None,
             from: Moment(0),
+            to: Moment::NEVER,
+            within: None,
             nodes: 100_000,
             depth: u32::MAX,
             prune_memory: Vec::new(),
@@ -110,5 +118,23 @@ impl<'a> Question<'a> {
             }
         }
         unreachable!("without bypassing there is nothing to find")
+    }
+
+    /// Goes forward and finds out what was made from what is wanted; also as the set of moments.
+    #[must_use]
+    pub fn forward(&self, trace: &Trace) -> (Slice, Members) {
+        Forward::new(trace, self).run()
+    }
+
+    /// Those of up to 64 bytes that are not pruned.
+    pub(super) fn unpruned(&self, address: u64, which: u64) -> u64 {
+        let inside = |byte: u64| {
+            self.prune_memory.iter().any(|(from, count)| byte.wrapping_sub(*from) < *count)
+        };
+        if self.prune_memory.is_empty() {
+            return which;
+        }
+        let pruned = (0..64).filter(|bit| inside(address.wrapping_add(*bit)));
+        pruned.fold(which, |which, bit| which & !(1 << bit))
     }
 }

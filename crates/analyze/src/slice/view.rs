@@ -72,6 +72,8 @@ pub struct View {
     pub links: Vec<Link>,
     /// Whether there was more than the question's limit allows.
     pub cut: bool,
+    /// Whether the statements are what came of the question, instead of what led to it.
+    pub forward: bool,
 }
 
 /// Memory of which nothing is known.
@@ -154,7 +156,7 @@ impl<'a> Viewer<'a> {
         measure(&mut statements, &of_node, slice);
         let order = sort(&mut statements);
         let links = self.links(slice, &of_node, &order, &statements);
-        View { statements, links, cut: slice.cut }
+        View { statements, links, cut: slice.cut, forward: slice.forward }
     }
 
     /// Where a node is shown. None for the question.
@@ -378,11 +380,13 @@ fn measure(statements: &mut [Statement], of_node: &[Option<(usize, u64)>], slice
     let question = statements.len();
     let mut seen: FxHashSet<(usize, usize)> = FxHashSet::default();
     for edge in &slice.edges {
-        let user = of_node[edge.user as usize].map_or(question, |(user, _)| user);
-        if let Some((on, _)) = of_node[edge.on as usize]
-            && seen.insert((user, on))
-        {
-            after[user].push(on);
+        let statement = |node: u32| of_node[node as usize].map_or(question, |(at, _)| at);
+        let (mut near, mut far) = (statement(edge.user), statement(edge.on));
+        if slice.forward {
+            (near, far) = (far, near);
+        }
+        if far != question && seen.insert((near, far)) {
+            after[near].push(far);
         }
     }
     let mut open = VecDeque::from([(question, 0)]);

@@ -64,7 +64,7 @@ impl Wanters {
 }
 
 /// Adds a reason, joining it with the last one of the same node where they touch.
-fn add(found: &mut Found, node: u32, kind: Kind, because: Because) {
+pub fn add(found: &mut Found, node: u32, kind: Kind, because: Because) {
     let same = found.iter_mut().find(|(other, of, known)| {
         (*other, *of) == (node, kind)
             && match (*known, because) {

@@ -8,7 +8,7 @@ use super::signal::KICK;
 use super::sys::{self, syscall};
 use super::thread::Thread;
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 static LOCK: AtomicBool = AtomicBool::new(false);
 static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
@@ -18,28 +18,6 @@ static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// How long a waiter is patient.
 const PATIENCE_NANOSECONDS: i64 = 2_000_000;
-
-/// How often a thread has come to wait.
-static COME: AtomicU64 = AtomicU64::new(0);
-
-/// How often a thread has come to wait so far.
-pub fn come() -> u64 {
-    COME.load(Ordering::Acquire)
-}
-
-/// Waits until threads that are on their way have come: so often in all. Not for ever, as one may
-/// be interrupted by something else.
-pub fn await_come(count: u64) {
-    const TRIES: u32 = 2000;
-    for _ in 0..TRIES {
-        if come() >= count {
-            return;
-        }
-        let pause = libc::timespec { tv_sec: 0, tv_nsec: 10_000 };
-        // SAFETY: the kernel only reads the time.
-        unsafe { syscall!(libc::SYS_nanosleep, &raw const pause, 0) };
-    }
-}
 
 /// Whether waiters never ask for the baton.
 static CALM: AtomicBool = AtomicBool::new(false);
@@ -114,6 +92,77 @@ pub unsafe fn hand_over(thread: *mut Thread, index: usize) {
     wait_for(granted);
 }
 
+/// Puts a thread into the queue that has just been made: it has come as soon as whoever made it
+/// goes on, however long its kernel thread takes to start.
+///
+/// # Safety
+/// `thread` must be alive, not in the queue, and wait with [`await_grant`].
+pub unsafe fn admit(thread: *mut Thread) {
+    let _guard = Guard::lock();
+    enqueue(thread);
+}
+
+/// Waits for the baton in the queue that somebody else has put the calling thread into.
+///
+/// # Safety
+/// `thread` must be the calling thread's own.
+pub unsafe fn await_grant(thread: *mut Thread) {
+    // SAFETY: the caller's promise; the field is atomic.
+    wait_for(unsafe { &(*thread).granted });
+}
+
+/// A thread that does not want the baton until somebody wakes it. It is to be put to sleep by
+/// itself, while it still has the baton.
+pub fn fall_asleep(thread: &Thread) {
+    thread.granted.store(0, Ordering::Relaxed);
+    thread.sleep.store(ASLEEP, Ordering::Relaxed);
+}
+
+/// The thread does not sleep.
+pub const AWAKE: u32 = 0;
+const ASLEEP: u32 = 1;
+/// The thread was woken by another.
+pub const WOKEN: u32 = 2;
+
+/// Wakes a thread that sleeps: it waits for the baton from now on. Whether it slept.
+///
+/// # Safety
+/// `thread` must be alive: one that sleeps, or has not yet noticed that it does not, is.
+pub unsafe fn wake_up(thread: *mut Thread) -> bool {
+    let _guard = Guard::lock();
+    // SAFETY: the caller's promise.
+    let slept = unsafe { (*thread).sleep.load(Ordering::Relaxed) } == ASLEEP;
+    if slept {
+        // SAFETY: as above.
+        unsafe { (*thread).sleep.store(WOKEN, Ordering::Relaxed) };
+        enqueue(thread);
+    }
+    slept
+}
+
+/// The calling thread has slept, and was woken or wants the baton for another reason. Whether it
+/// was woken.
+///
+/// # Safety
+/// `thread` must be the calling thread's own, put to sleep before.
+pub unsafe fn after_sleep(thread: *mut Thread) -> bool {
+    // SAFETY: the caller's promise; these fields are atomics.
+    let (granted, sleep) = unsafe { (&(*thread).granted, &(*thread).sleep) };
+    {
+        let _guard = Guard::lock();
+        if sleep.load(Ordering::Relaxed) == ASLEEP {
+            sleep.store(AWAKE, Ordering::Relaxed);
+            if HOLDER.load(Ordering::Relaxed).is_null() {
+                HOLDER.store(thread, Ordering::Relaxed);
+                return false;
+            }
+            enqueue(thread);
+        }
+    }
+    wait_for(granted);
+    sleep.swap(AWAKE, Ordering::Relaxed) == WOKEN
+}
+
 /// Says that a thread has the baton; the word to wake it by. Under the lock.
 fn grant(thread: *mut Thread) -> *mut u32 {
     // SAFETY: it waited until now; the word itself is what wakes it.
@@ -155,7 +204,6 @@ fn enqueue(thread: *mut Thread) {
         }
     }
     WAITING.fetch_add(1, Ordering::Relaxed);
-    COME.fetch_add(1, Ordering::Release);
 }
 
 /// Asks the holder to let go. Under the lock, so that it still is the holder.

@@ -46,7 +46,7 @@ pub mod reg {
 }
 
 /// Number of places that translated code can keep guest registers in.
-pub const SLOTS: usize = 9;
+pub const SLOTS: usize = 12;
 
 /// The shared block. Offsets into it are baked into translated code.
 #[repr(C, align(64))]
@@ -75,6 +75,8 @@ pub struct Cpu {
     pub shadow: u64,
     /// The bit that every byte of the shadow has that is not zero, eight times.
     pub shadow_bits: u64,
+    /// The end of what user space can address.
+    pub user_end: u64,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -100,6 +102,7 @@ pub static mut CPU: Cpu = Cpu {
     events: 0,
     shadow: super::layout::SHADOW_BASE,
     shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
+    user_end: super::layout::USER_END,
     entry: 0,
     vector_state: 0,
     attention: 0,

@@ -5,6 +5,7 @@ use super::cache::{Cache, Id};
 use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
+use super::futex::Futexes;
 use super::heap::Heap;
 use super::layout;
 use super::load::Arguments;
@@ -21,7 +22,9 @@ use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
-use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
+use super::translate::lower::{
+    EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant, standing,
+};
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, clock, guest, report};
 use crate::config::Config;
@@ -64,6 +67,8 @@ pub struct Engine {
     pub live: usize,
     /// Stack blocks handed out so far.
     pub blocks: u64,
+    /// Who waits for which word of the guest's, while it is recorded.
+    pub futexes: Futexes,
     /// The guest's first thread.
     pub first: *mut Thread,
     /// What of the run is recorded.
@@ -157,6 +162,7 @@ impl Engine {
             threads: Vec::new(),
             live: 1,
             blocks: 1,
+            futexes: Futexes::default(),
             first: null_mut(),
             region: Region::default(),
             recorder: None,
@@ -200,7 +206,7 @@ impl Engine {
     fn arrange(&mut self, plan: Plan) {
         if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
             let shadow = self.shadow.get_or_insert_with(|| {
-                Shadow::new(false)
+                Shadow::new()
                     .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
             });
             paint.iter().for_each(|paint| shadow.paint(paint));
@@ -208,6 +214,7 @@ impl Engine {
                 self.heap.get_or_insert_default().arrange(&plan.heap);
             }
         }
+        self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);
         self.outside = plan.outside();
         self.config.plan = plan;
@@ -235,6 +242,7 @@ impl Engine {
             alone: single,
             reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
                 + usize::from(plan.values),
+            past_calls: !plan.weaves(),
             accesses: plan.needs_accesses(),
             repeats_alone: plan.filter.is_some(),
             stops: self.stops.places(),
@@ -308,7 +316,12 @@ pub extern "C" fn run(thread: u64) -> ! {
     unsafe {
         (*thread).tid = sys::gettid();
         (*thread).block.use_for_signals();
-        take_baton(thread);
+        if (*thread).admitted {
+            baton::await_grant(thread);
+            resume(thread);
+        } else {
+            take_baton(thread);
+        }
         signal::apply((*thread).mask);
     }
     let mut came_by = CameBy::Elsewhere;
@@ -355,25 +368,26 @@ pub unsafe fn take_baton(thread: *mut Thread) {
 ///
 /// # Safety
 /// `thread` must be the calling thread's own.
-unsafe fn resume(thread: *mut Thread) {
+pub unsafe fn resume(thread: *mut Thread) {
     // SAFETY: the caller's promise.
     unsafe {
         RUNNING.store(thread, Ordering::Relaxed);
         (*thread).move_in();
         let engine = engine();
+        record::tree::takes(engine);
         if let Some(recorder) = &mut engine.recorder {
             recorder.switched((*thread).tid);
         }
         if let Some(ring) = &engine.ring {
             ring.running((*thread).tid);
         }
-        engine.mute_unless_observed((*thread).tid);
         engine.record_thread((*thread).tid);
     }
 }
 
 /// Puts the thread's state away and lets others run.
 pub fn drop_baton(thread: &mut Thread) {
+    record::tree::lets_go(engine(), thread);
     let next = record::next(engine());
     thread.move_out();
     RUNNING.store(null_mut(), Ordering::Relaxed);
@@ -644,10 +658,13 @@ fn attend(thread: &mut Thread) {
     while let Some(info) = thread.inbox.take(Mask(u64::MAX)) {
         deliver(thread, info);
     }
-    if std::mem::replace(&mut thread.preempt, false)
-        && baton::wanted()
-        && !record::keeps_running(engine(), thread.tid)
-    {
+    if !std::mem::replace(&mut thread.preempt, false) {
+        return;
+    }
+    if record::tree::is_wanted(engine()) {
+        record::tree::gives_way(engine());
+    }
+    if baton::wanted() && !record::keeps_running(engine(), thread.tid) {
         record::stopped(engine());
         let next = record::next(engine());
         thread.move_out();

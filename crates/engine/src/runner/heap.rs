@@ -10,7 +10,7 @@
 //! block at all. This is an accelerator: what it lets through is a suspicion, and what it misses
 //! (accesses that land in another live block) a full replay would find.
 
-use super::cache::AddressMap;
+use super::address_map::AddressMap;
 use super::cpu::cpu;
 use super::engine::Engine;
 use super::guest;

@@ -16,6 +16,12 @@ pub const CODE_CACHE: Range<u64> = 0x7400_0000..0x7a00_0000;
 /// What translated code hardly ever needs, kept apart so that the rest lies close together.
 pub const FAR_CODE: Range<u64> = 0x7a00_0000..0x7c00_0000;
 
+/// The last word before a stretch of [`NOTHING`], whose addresses stand for suspicion.
+pub const LAST_WORD: u64 = NOTHING.start - 8;
+
+/// Where nothing can be read: as far behind [`LAST_WORD`] as two bytes of shadow reach, times eight.
+pub const NOTHING: Range<u64> = 0x7d00_1000..0x7d00_1000 + (8 << 16);
+
 /// The table that takes some bits of a guest pc to the translation it probably has. It and
 /// [`RETURN_TABLE`] are the highest of the runner's mappings here: see [`BEYOND_TABLES`].
 pub const INDIRECT_TABLE: u64 = 0x7f80_0000;

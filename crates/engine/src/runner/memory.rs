@@ -198,11 +198,20 @@ impl Memory {
 
     /// Whether the guest has all of a range and may read it.
     pub fn is_readable(&self, address: u64, length: u64) -> bool {
+        self.allows(address, length, READABLE)
+    }
+
+    /// Whether the guest has all of a range and may write to it.
+    pub fn is_writable(&self, address: u64, length: u64) -> bool {
+        self.allows(address, length, libc::PROT_WRITE)
+    }
+
+    fn allows(&self, address: u64, length: u64, any_of: i32) -> bool {
         let Some(end) = address.checked_add(length) else { return false };
         let mut at = address;
         while at < end {
             match self.find(at) {
-                Some((range, mapping)) if mapping.protection & READABLE != 0 => at = range.end,
+                Some((range, mapping)) if mapping.protection & any_of != 0 => at = range.end,
                 _ => return false,
             }
         }

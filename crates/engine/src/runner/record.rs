@@ -12,6 +12,8 @@
 //! * [`output`]: what whoever started the tool sees;
 //! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
+//! * [`tree`]: memory that the guest's processes share; [`written`]: files that are mapped and
+//!   written; [`scratch`]: buffers of calls that wait;
 //! * [`decide`]: what is answered otherwise, or refused.
 
 mod decide;
@@ -22,8 +24,11 @@ pub mod log;
 mod output;
 pub mod region;
 pub mod schedule;
+pub mod scratch;
+pub mod tree;
+mod written;
 
-pub use decide::{decide, wakes};
+pub use decide::{decide, stays_here};
 
 use super::cpu::{NOT_STARTED, Registers, cpu};
 use super::engine::{Engine, engine};
@@ -49,6 +54,9 @@ pub struct Recorder {
     pub scheduler: Scheduler,
     files: files::Sent,
     outputs: output::Outputs,
+    /// What it has to do with the other processes of the recording.
+    pub tree: tree::Tree,
+    written: written::Files,
     head: Vec<u8>,
     ranges: Vec<Range>,
     /// Instructions that the running thread executes one by one before it stops.
@@ -87,12 +95,16 @@ impl Recorder {
     /// Starts the log of a process that has just been loaded.
     pub fn start(how: &Recording) -> Box<Self> {
         let origin = if how.executed { LogOrigin::Exec } else { LogOrigin::Start };
+        let files = files::Sent::new(how.shared);
+        tree::begins();
         Box::new(Self {
             log: open(origin),
             running: 0,
             process: sys::getpid(),
             scheduler: Scheduler::new(how.schedule, how.cut),
-            files: files::Sent::new(how.shared),
+            files,
+            tree: tree::Tree::new(how.shared),
+            written: written::Files::default(),
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
@@ -190,10 +202,41 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         let why = effects::reason(number, arguments);
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
+    written::called(recorder, memory, number, arguments, answer);
+    recorder.tree.forget(mapped_anew(number, arguments, answer));
     recorder.ranges.extend(numbers_written(number, arguments, answer));
     recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
     if number as i64 == libc::SYS_mmap && answer > 0 {
         files::mapped(recorder, arguments);
+    }
+    if number as i64 == libc::SYS_shmat && answer > 0 {
+        attached(recorder, memory, answer as u64);
+    }
+}
+
+/// Where there is other memory than before a call.
+fn mapped_anew(number: u64, arguments: [u64; 6], answer: i64) -> std::ops::Range<u64> {
+    let [start, length, longer, ..] = arguments;
+    let place = answer as u64;
+    match number as i64 {
+        libc::SYS_mmap if answer > 0 => place..place.saturating_add(length),
+        libc::SYS_munmap if answer == 0 => start..start.saturating_add(length),
+        libc::SYS_mremap if answer > 0 => place..place.saturating_add(longer),
+        _ => 0..0,
+    }
+}
+
+/// A segment of memory was attached that others may have filled.
+fn attached(recorder: &mut Recorder, memory: &Memory, start: u64) {
+    let Some((range, mapping)) = memory.find(start) else { return };
+    let (length, protection) = (range.end - range.start, mapping.protection);
+    let parts = tree::resident(range).into_iter().map(|part| (part.start, part.end - part.start));
+    let writes: Vec<(u64, u64)> = parts.collect();
+    let payload: u64 = writes.iter().map(|(_, length)| length).sum();
+    let entry = Entry::Attached { length, protection, writes: writes.clone() };
+    recorder.put(&entry, payload as u32);
+    for (start, length) in writes {
+        recorder.put_memory(start, length);
     }
 }
 
@@ -276,13 +319,9 @@ pub fn cut(engine: &mut Engine) -> (bool, bool) {
     (recorder.steps > 0, recorder.steps == 0)
 }
 
-/// The running thread has woken or made others: with a seed they must have come before it goes on,
-/// or the choice of who is next would depend on how fast they are.
-pub fn await_others(engine: &Engine, before: u64, others: i64) {
-    let seeded = engine.recorder.as_ref().is_some_and(|recorder| recorder.scheduler.is_seeded());
-    if let (true, Ok(others @ 1..)) = (seeded, u64::try_from(others)) {
-        baton::await_come(before + others);
-    }
+/// Whether other processes wait while this one runs.
+pub fn is_member(engine: &Engine) -> bool {
+    engine.recorder.as_ref().is_some_and(|recorder| recorder.tree.is_member())
 }
 
 /// Whether the running thread has asked to let others run.
@@ -317,6 +356,9 @@ pub fn answered(engine: &mut Engine, before: &Registers) {
 /// The running thread is about to become another program. The log ends if this succeeds and the
 /// process is not another one that shares our memory.
 pub fn executes(engine: &mut Engine, thread: &Thread) {
+    if !thread.foreign {
+        tree::executes(engine, true);
+    }
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::Exec, 0);
         if !thread.foreign {
@@ -331,17 +373,21 @@ pub fn not_executed(engine: &mut Engine, thread: &Thread) {
         && !thread.foreign
     {
         recorder.log = open(LogOrigin::Continue);
+        tree::executes(engine, false);
     }
 }
 
 /// In the child of a fork: a log of its own.
 pub fn forked(engine: &mut Engine, thread: i32) {
     region::forked(engine);
-    if let Some(recorder) = &mut engine.recorder {
+    engine.futexes.clear();
+    let Engine { recorder, memory, .. } = engine;
+    if let Some(recorder) = recorder {
         recorder.log = open(LogOrigin::Fork { parent: recorder.process });
         recorder.process = sys::getpid();
         recorder.running = thread;
         recorder.put(&Entry::Forked { thread }, 0);
+        tree::forked(recorder, memory);
     }
 }
 
@@ -350,6 +396,7 @@ pub fn ended(engine: &mut Engine, ending: Ending) {
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::End(ending), 0);
         recorder.log.finish();
+        recorder.tree.leave();
     }
 }
 

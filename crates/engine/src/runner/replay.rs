@@ -10,7 +10,7 @@
 //! * [`begin`] builds the process as the log says it was; [`memory`] arranges its address space;
 //! * [`calls`] gives system calls their recorded answers;
 //! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside,
-//!   and [`extract`] cuts a region out.
+//!   and [`extract`] cuts a region out; [`skip`] stands in for what a log leaves out.
 
 mod begin;
 mod calls;
@@ -18,6 +18,7 @@ mod contexts;
 mod control;
 mod extract;
 mod memory;
+mod skip;
 mod source;
 
 pub use begin::start;
@@ -119,11 +120,22 @@ fn next(parked: bool) -> Next {
             replayer().source.take();
             replayer().contexts.switch(thread);
         }
+        Some(Entry::Others { at: None, .. }) if parked => calls::others_wrote(),
         Some(Entry::Call(_)) if parked => calls::complete_parked(),
         Some(Entry::Exec) if parked => calls::executes(),
         _ if parked => diverge("the running thread waits, but the recording goes on with it"),
-        Some(Entry::Stop(at) | Entry::Signal { at, .. }) => {
-            let at = *at;
+        Some(
+            entry @ (Entry::Stop(_)
+            | Entry::Signal { .. }
+            | Entry::Others { at: Some(_), .. }
+            | Entry::Skip(_)),
+        ) => {
+            let at = match entry {
+                Entry::Stop(at) | Entry::Signal { at, .. } => *at,
+                Entry::Others { at, .. } => at.unwrap_or_default(),
+                Entry::Skip(skip) => skip.at,
+                _ => Position::default(),
+            };
             let (now, pc) = (clock::now(), cpu().registers.pc);
             if now > at.time {
                 let (place, time) = (at.pc, at.time);
@@ -171,8 +183,12 @@ fn reached(at: Position) {
             let thread = replayer().contexts.current();
             deliver::handle(thread, &signal_info(&info));
         }
+        Some(Entry::Others { writes, .. }) => calls::write_payload(&writes),
+        Some(Entry::Skip(skip)) => skip::make_up(&skip),
         _ => match replayer().source.peek() {
-            Some(Entry::Switch { .. }) => replayer().contexts.park(),
+            Some(Entry::Switch { .. } | Entry::Others { at: None, .. }) => {
+                replayer().contexts.park();
+            }
             Some(Entry::End(ending)) => {
                 let ending = *ending;
                 report_abort(ending);

@@ -2,9 +2,9 @@
 //! ever. The kernel does this by itself, except while recording, where it must not write to the
 //! guest's memory at a time of its own choice.
 
+use super::futex;
 use super::guest::{Checked, read_u32, read_u64};
 use super::signal::frame::GuestMemory;
-use super::sys::syscall;
 
 const OWNER: u32 = 0x3fff_ffff;
 const DIED: u32 = 0x4000_0000;
@@ -44,7 +44,6 @@ fn mark(address: u64, tid: i32) {
     let marked = value & WAITERS | DIED;
     Checked.write(address, &marked.to_le_bytes());
     if value & WAITERS != 0 {
-        // SAFETY: a wake touches no memory.
-        unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
+        futex::wake_one(address);
     }
 }

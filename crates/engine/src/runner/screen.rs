@@ -1,7 +1,8 @@
 //! The **shadow** of the guest's memory, and the close look at accesses that may not pass it.
 //!
-//! The table is an anonymous file, mapped here at a fixed place and open to the host under a fixed
-//! descriptor. Its pages come into being when they are first looked at. Translated code
+//! The table is private memory at a fixed place; the host writes to it by way of `/proc`. As long as
+//! nothing is painted there, all of it is the kernel's one page of zeros: a test against it costs no
+//! place in the processor's caches (huge pages would, and were slower). Translated code
 //! ([`super::translate::filter`]) tests whole granules; what an instruction touches exactly is
 //! worked out here, and only that becomes an event.
 
@@ -9,9 +10,8 @@ use super::cpu::{Registers, cpu};
 use super::engine::{Engine, decode_one, engine};
 use super::explicit;
 use super::heap::{self, Look};
-use super::layout::{SHADOW, SHADOW_BASE, USER_END};
+use super::layout::{NOTHING, SHADOW, SHADOW_BASE, USER_END};
 use super::sys::{self, syscall};
-use super::syscall::files;
 use super::thread::Thread;
 use super::translate::accesses::{self, Accesses};
 use events::plan::{Filter, GRANULE, Paint};
@@ -30,31 +30,17 @@ const LARGE: usize = 16 << 12;
 pub struct Shadow;
 
 impl Shadow {
-    /// Maps a table in which everything passes. A forked child gets a copy of its parent's.
-    pub fn new(copied: bool) -> Result<Self, i32> {
+    /// Maps a table in which everything passes. A forked child has a copy of its parent's.
+    pub fn new() -> Result<Self, i32> {
         let bytes = SHADOW.end - SHADOW.start;
-        // SAFETY: a file of our own, mapped where nothing else is, or an older table that this
-        // one takes the place of.
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: mapped where nothing else is, or an older table that this one takes the place of.
         unsafe {
-            let file = syscall!(libc::SYS_memfd_create, c"shadow".as_ptr(), libc::MFD_CLOEXEC);
-            if file < 0 {
-                return Err(-file as i32);
-            }
-            let file = file as i32;
-            let sized = syscall!(libc::SYS_ftruncate, file, bytes);
-            if sized < 0 {
-                return Err(-sized as i32);
-            }
-            if copied {
-                copy_data(files::SHADOW, file);
-            }
-            sys::with_lifted_limit(|| {
-                syscall!(libc::SYS_dup3, file, files::SHADOW, libc::O_CLOEXEC)
-            });
-            syscall!(libc::SYS_close, file);
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE;
-            sys::map_fixed(SHADOW.start, bytes, protection, flags, files::SHADOW, 0)?;
+            sys::map_fixed(SHADOW.start, bytes, protection, flags, -1, 0)?;
+            let (nothing, page) = (NOTHING.end - NOTHING.start, 4096);
+            sys::map_fixed(NOTHING.start - page, page, libc::PROT_READ, flags, -1, 0)?;
+            sys::map_fixed(NOTHING.start, nothing, libc::PROT_NONE, flags, -1, 0)?;
             syscall!(libc::SYS_madvise, SHADOW.start, bytes, libc::MADV_DONTDUMP);
         }
         Ok(Self)
@@ -103,37 +89,24 @@ impl Shadow {
     }
 }
 
+impl Shadow {
+    /// Whether any byte of a range has bits.
+    fn has_any(&self, address: u64, bytes: u64) -> bool {
+        let Some(end) = address.checked_add(bytes).filter(|end| *end <= USER_END) else {
+            return true;
+        };
+        let (first, last) = (address / GRANULE, end.div_ceil(GRANULE));
+        // SAFETY: inside the table.
+        let table = unsafe {
+            std::slice::from_raw_parts((first + SHADOW_BASE) as *const u8, (last - first) as usize)
+        };
+        table.iter().any(|byte| *byte != 0)
+    }
+}
+
 /// Bits of a plan as the table has them.
 pub fn stored(bits: u8) -> u8 {
     if bits & !PAINTED == 0 { 0 } else { bits | PAINTED }
-}
-
-/// Copies what has been written of a table; the rest is zero in both.
-///
-/// # Safety
-/// `from` must be the file that is mapped at [`SHADOW`].
-unsafe fn copy_data(from: i32, to: i32) {
-    let mut at = 0;
-    loop {
-        // SAFETY: descriptor calls, and a write from the mapped table.
-        unsafe {
-            let data = syscall!(libc::SYS_lseek, from, at, libc::SEEK_DATA);
-            if data < 0 {
-                return;
-            }
-            let end = syscall!(libc::SYS_lseek, from, data, libc::SEEK_HOLE);
-            let (mut data, end) = (data as u64, end.max(data) as u64);
-            while data < end {
-                let length = (end - data).min(1 << 30);
-                let done = syscall!(libc::SYS_pwrite64, to, SHADOW.start + data, length, data);
-                if done <= 0 {
-                    return;
-                }
-                data += done as u64;
-            }
-            at = end;
-        }
-    }
 }
 
 /// The accesses of the instruction that is next, except a repeated one's: what does not pass
@@ -171,6 +144,13 @@ pub fn look_back(before: &Registers) {
         events::shape::Segment::Gs => super::cpu::gs_base(),
     };
     let engine = engine();
+    let reaches =
+        [(source, before.general[6].wrapping_add(base)), (compares || writes, before.general[7])];
+    if !narrow
+        && !reaches.iter().any(|(there, at)| *there && engine.is_painted(*at, done, size, down))
+    {
+        return;
+    }
     for step in 0..done {
         let distance = step.wrapping_mul(u64::from(size));
         let moved = |start: u64| {
@@ -193,6 +173,14 @@ pub fn look_back(before: &Registers) {
 const DIRECTION: u64 = 0x400;
 
 impl Engine {
+    /// Whether anything may be painted where so many elements are.
+    fn is_painted(&self, at: u64, elements: u64, size: u16, down: bool) -> bool {
+        let Some(shadow) = &self.shadow else { return false };
+        let bytes = elements.wrapping_mul(u64::from(size));
+        let start = if down { at.wrapping_add(u64::from(size)).wrapping_sub(bytes) } else { at };
+        shadow.has_any(start, bytes)
+    }
+
     /// Tests one access exactly.
     fn test(&mut self, pc: u64, write: bool, address: u64, size: u32) {
         let (Some(shadow), Some(Filter::Shadow { reads, writes, .. })) =

@@ -7,7 +7,7 @@
 //! behind is forgotten when its place is used again. A function that jumps to another at its end
 //! leaves it the place, and returns when that one does.
 
-use super::cache::AddressMap;
+use super::address_map::AddressMap;
 use super::cpu::cpu;
 use super::engine::{Engine, decode_one, engine, note};
 use super::guest::{self, Checked};

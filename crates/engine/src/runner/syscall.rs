@@ -17,6 +17,7 @@ pub mod signals;
 pub use process::after_fork_in_child;
 
 use super::engine::Engine;
+use super::futex;
 use super::record;
 use super::thread::Thread;
 
@@ -50,10 +51,17 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
     if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
         return outcome;
     }
+    if number as i64 == libc::SYS_futex
+        && record::is_on()
+        && let Some(outcome) = futex::call(thread, a)
+    {
+        return outcome;
+    }
     if let Some(outcome) = record::decide(engine, number, a) {
         return outcome;
     }
-    let pass = Outcome::Kernel { number, arguments: a, blocks: !returns_at_once(number as i64) };
+    let soon = returns_at_once(number as i64) || record::stays_here(engine, number, a);
+    let pass = Outcome::Kernel { number, arguments: a, blocks: !soon };
     match number as i64 {
         libc::SYS_mmap => memory::mmap(engine, a),
         libc::SYS_munmap => memory::munmap(engine, a),

@@ -98,6 +98,10 @@ pub struct Thread {
     pub filters: Vec<Filter>,
     /// The call of an allocator that it is in: nothing it does there is tested.
     pub allocating: Option<HeapCall>,
+    /// Whether it has been in the queue for the baton since before it started.
+    pub admitted: bool,
+    /// Whether it sleeps until somebody wakes it ([`super::baton::AWAKE`] …).
+    pub sleep: AtomicU32,
     /// Futex word that says the baton is ours.
     pub granted: AtomicU32,
     /// Next in the queue for the baton.
@@ -130,6 +134,8 @@ impl Thread {
             own_actions: None,
             filters: Vec::new(),
             allocating: None,
+            admitted: false,
+            sleep: AtomicU32::new(super::baton::AWAKE),
             granted: AtomicU32::new(0),
             next_in_queue: AtomicPtr::new(std::ptr::null_mut()),
         })

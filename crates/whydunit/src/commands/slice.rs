@@ -2,7 +2,8 @@
 
 use super::run::Guest;
 use super::slicing::execution::Execution;
-use super::slicing::{dot, text};
+use super::slicing::save::Source;
+use super::slicing::{dot, text, windows};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::style::Style;
@@ -20,6 +21,8 @@ use std::path::PathBuf;
 Examples:
   whydunit slice -- ./prog input             from the crash back, everything that took part
   whydunit slice --kind thin --at list.c:41#3 --value node -- ./prog
+  whydunit slice --forward --at parse.c:12#1 --value length -- ./prog    what came of it
+  whydunit slice --chop parse.c:12#1 -- ./prog input     how that led to the crash
   whydunit slice --events run.ev --value total --json -- ./prog
 
 A moment is PLACE#N (its N-th execution; #last), crash, end or @T, each perhaps /THREAD; a value an
@@ -38,15 +41,30 @@ pub struct Slice {
     /// Leave out what comes from this value
     #[arg(long, value_name = "VALUE")]
     prune: Vec<String>,
+    /// What came of the value, instead of what it came from
+    #[arg(long)]
+    forward: bool,
+    /// Only what came of this moment: what lies between it and the value
+    #[arg(long, value_name = "MOMENT", conflicts_with = "forward")]
+    chop: Option<String>,
+    /// Of that moment only this value; everything that the statement made if none is given
+    #[arg(long, value_name = "VALUE", requires = "chop")]
+    chop_value: Vec<String>,
     /// Look back no further than this moment
     #[arg(long, value_name = "MOMENT")]
     from: Option<String>,
+    /// Look no further than this moment
+    #[arg(long, value_name = "MOMENT")]
+    to: Option<String>,
     /// Only what these threads did
     #[arg(long, value_name = "THREAD", value_delimiter = ',')]
     threads: Vec<u32>,
     /// Most dependences between the question and a statement
     #[arg(long, value_name = "N")]
     depth: Option<u32>,
+    /// Most memory for what is kept of a recording; the rest is replayed again
+    #[arg(long, value_name = "SIZE", value_parser = windows::size, default_value_t = windows::MEMORY)]
+    memory: u64,
     /// Most executions of which dependences are shown; all are counted
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     nodes: usize,
@@ -65,6 +83,12 @@ pub struct Slice {
     /// Do not run the program: these are its events, saved by `whydunit run --save-events`
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
+    /// Save it as a recording of its own, for `whydunit step`
+    #[arg(long, value_name = "FILE", conflicts_with = "events")]
+    save: Option<PathBuf>,
+    /// Overwrite a file that is there
+    #[arg(short, long, requires = "save")]
+    force: bool,
     #[command(flatten)]
     guest: Guest,
 }
@@ -104,12 +128,18 @@ struct Report<'a> {
 impl Slice {
     /// Runs the program, or reads what was saved, and answers.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let execution = match &self.events {
-            Some(events) => Execution::open(events, &self.guest.command()[0])?,
-            None => Execution::run(&self.guest)?,
+        let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
+        let execution = match (&self.events, &source) {
+            (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,
+            (None, Some(source)) => Execution::replay(source.file(), self.memory)?,
+            (None, None) => Execution::run(&self.guest, self.memory)?,
         };
-        let asked = execution.asked(self.at.as_deref(), &self.value)?;
+        let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
+        execution.complete()?;
+        if let (Some(source), Some(file)) = (&source, &self.save) {
+            source.save(&execution, (&asked, &answer), file, self.force)?;
+        }
         let view = Viewer::new(&execution.trace, &execution.program).view(&answer);
         let out = if self.dot {
             dot::render(&view)
@@ -131,6 +161,16 @@ impl Slice {
         };
         render::print(&out).context("standard output")?;
         Ok(Exit::Clean)
+    }
+
+    fn asked(&self, execution: &Execution) -> anyhow::Result<Asked> {
+        let at = self.at.as_deref();
+        if self.forward {
+            let at = at.or(self.from.as_deref());
+            return execution
+                .asked_forward(at.context("--forward needs --at MOMENT")?, &self.value);
+        }
+        execution.asked(at.or(self.to.as_deref()), &self.value)
     }
 
     fn answer(&self, execution: &Execution, asked: &Asked) -> anyhow::Result<Answer> {
@@ -156,6 +196,20 @@ impl Slice {
             }
             (question.prune_parts, question.prune_memory) = (pruned.parts, pruned.memory);
         }
+        if let Some(to) = &self.to {
+            question.to = execution.moment(to)?.moment;
+        }
+        if self.forward {
+            return Ok(question.forward(&execution.trace).0);
+        }
+        let Some(chop) = &self.chop else { return Ok(question.answer(&execution.trace)) };
+        let start = execution.asked_forward(chop, &self.chop_value)?;
+        let mut from = start.question(follow);
+        (from.control, from.to, from.nodes) = (question.control, question.moment, 0);
+        from.threads.clone_from(&question.threads);
+        let (_, between) = from.forward(&execution.trace);
+        question.from = question.from.max(start.moment);
+        question.within = Some(&between);
         Ok(question.answer(&execution.trace))
     }
 

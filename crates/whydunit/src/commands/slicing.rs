@@ -4,4 +4,6 @@
 pub mod asking;
 pub mod dot;
 pub mod execution;
+pub mod save;
 pub mod text;
+pub mod windows;

@@ -2,7 +2,7 @@
 
 use super::crash::{program_of, signal_name};
 use base::Address;
-use recording::log::Ending;
+use recording::log::{Ending, ThreadData};
 use replay::Standing;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ const NAMES: [&str; 16] = [
 ];
 
 /// Guest memory at the moment.
-struct At<'a>(&'a Standing);
+pub struct At<'a>(pub &'a Standing);
 
 impl Memory for At<'_> {
     fn read(&self, address: Address, into: &mut [u8]) -> bool {
@@ -38,12 +38,24 @@ impl Memory for At<'_> {
     }
 }
 
+/// The registers of a thread.
+pub fn registers_of(thread: &ThreadData) -> Registers {
+    /// Where XSAVE puts the first vector register.
+    const VECTORS: usize = 160;
+    let registers = Registers::from_encoding_order(&thread.general, thread.pc);
+    let (mut vectors, stored) = ([[0; 16]; 16], thread.vector.get(VECTORS..).unwrap_or_default());
+    for (vector, stored) in vectors.iter_mut().zip(stored.chunks_exact(16)) {
+        vector.copy_from_slice(stored);
+    }
+    registers.with_vectors(vectors)
+}
+
 impl Seen {
     /// Looks around.
     pub fn of(standing: &Standing) -> Self {
         let program = program_of(&standing.at.modules);
         let thread = &standing.at.thread;
-        let registers = Registers::from_encoding_order(&thread.general, thread.pc);
+        let registers = registers_of(thread);
         let stack = program.unwind_at_most(&registers, &At(standing), FRAMES);
         let name = |address: Address| program.symbolise(address).place().to_string();
         let names = stack.frames.iter().map(|frame| name(frame.code())).collect();

@@ -24,18 +24,33 @@ impl Random {
     }
 }
 
-/// A file with so many programs `program0` …, and `_start` which runs them all.
-pub fn file(seed: u64, programs: usize) -> String {
+/// A file with so many programs `program0` …, and `_start` which runs them all: one after the
+/// other, or in two threads that share the globals.
+pub fn file(seed: u64, programs: usize, threads: bool) -> String {
     let mut random = Random::new(seed);
     let mut text = String::from(PRELUDE);
     for number in 0..programs {
         program(&mut random, number, &mut text);
     }
-    let _ = writeln!(text, "unsigned long results[{programs}];\nvoid run(void) {{");
+    let _ = writeln!(text, "unsigned long results[{programs}];");
+    let first = if threads {
+        "static void work(long part) {\n    if (part == 0) {"
+    } else {
+        "void run(void) {"
+    };
+    let _ = writeln!(text, "{first}");
     for number in 0..programs {
+        if threads && number == programs / 2 {
+            text += "    } else {\n";
+        }
         let _ = writeln!(text, "    results[{number}] = program{number}({}u);", random.below(100));
     }
-    text += "    call3(1, 1, (long)results, sizeof results);\n    call3(60, 0, 0, 0);\n}\n";
+    if threads {
+        text += "    }\n    __sync_fetch_and_add(&done, 1);\n    futex(1, 2);\n}\n";
+        text += "void run(void) {\n    spawn(work, 0);\n    spawn(work, 1);\n";
+        text += "    for (int n; (n = done) < 2;) futex(0, n);\n";
+    }
+    text += "    call3(1, 1, (long)results, sizeof results);\n    call3(231, 0, 0, 0);\n}\n";
     text
 }
 
@@ -59,6 +74,27 @@ void *memset(void *to, int value, unsigned long n) {
     return result;
 }
 static u32 globals[8];
+static volatile int done;
+/* Waits (0) while `done` is `value`, or wakes (1) who waits. */
+static void futex(long what, long value) {
+    register long timeout __asm__("r10") = 0;
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(202), "D"(&done), "S"(what), "d"(value), "r"(timeout)
+                     : "rcx", "r11", "memory");
+}
+static long stacks[2][8192];
+__asm__("thread: xor %ebp,%ebp\n pop %rdi\n pop %rax\n call *%rax\n"
+        " mov $60,%eax\n xor %edi,%edi\n syscall\n");
+/* A thread that runs work(part); the registers that it begins with are not the parent's. */
+static void spawn(void (*work)(long), long part) {
+    long *top = &stacks[part][8000], flags = 0x50f00, r;
+    extern char thread[];
+    *--top = (long)work;
+    *--top = part;
+    *--top = (long)thread;
+    __asm__ volatile("syscall\n test %%eax,%%eax\n jnz 1f\n ret\n 1:"
+                     : "=a"(r) : "a"(56), "D"(flags), "S"(top), "d"(0) : "rcx", "r11", "memory");
+}
 __asm__(".globl _start\n_start: xor %ebp,%ebp\n and $-16,%rsp\n call run\n ud2\n");
 "#;
 

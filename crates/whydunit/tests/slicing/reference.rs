@@ -20,11 +20,41 @@ struct Definition {
 /// An execution.
 struct Execution {
     pc: u64,
+    thread: u32,
     /// The execution that decided about it, and the definitions that its own decision used.
     decided_by: Option<usize>,
     decision: Vec<(usize, Kind)>,
     /// Whether it counts as an instruction: system calls do not.
     instruction: bool,
+}
+
+/// A value that is asked about, as if it were made anew at a moment.
+#[derive(Clone, Debug)]
+pub struct Seed {
+    pub thread: u32,
+    pub moment: u64,
+    pub parts: Parts,
+    pub memory: Vec<(u64, u64)>,
+}
+
+/// How to look at a stream.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Whether saved registers are passed by.
+    pub bypass: bool,
+    pub prune_parts: Parts,
+    pub prune_memory: Vec<(u64, u64)>,
+    pub seed: Option<Seed>,
+}
+
+/// What may be in a slice.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// All threads if none are given.
+    pub threads: Vec<u32>,
+    /// Edges from the question; any number if none is given.
+    pub depth: Option<u32>,
+    pub within: Option<BTreeSet<u64>>,
 }
 
 /// Registers pushed: who, in which frame, which register, the definitions of its parts.
@@ -37,6 +67,8 @@ struct Saved {
 struct Thread {
     parts: HashMap<u8, usize>,
     frames: Vec<Frame>,
+    /// Its last execution.
+    last: usize,
 }
 
 struct Frame {
@@ -52,13 +84,17 @@ pub struct Reference<'a> {
     after: HashMap<u32, Option<u32>>,
     meanings: HashMap<u64, Rc<Meaning>>,
     definitions: Vec<Definition>,
+    /// The definitions of each execution.
+    made_by: Vec<Vec<usize>>,
     executions: Vec<Execution>,
     bytes: HashMap<u64, usize>,
     saved: HashMap<usize, Saved>,
     threads: HashMap<u32, Thread>,
     thread: u32,
     frames: usize,
-    bypass: bool,
+    options: Options,
+    /// The definitions of the seed, once it has been sown.
+    sown: BTreeSet<usize>,
     /// Instruction number of each execution.
     pub moments: Vec<u64>,
 }
@@ -67,19 +103,21 @@ type Access = (bool, u64, u64);
 
 impl<'a> Reference<'a> {
     /// Looks at a whole stream.
-    pub fn of(stream: &[Vec<u8>], control: &'a Control, bypass: bool) -> Self {
+    pub fn of(stream: &[Vec<u8>], control: &'a Control, options: Options) -> Self {
         let mut reference = Self {
             control,
             after: HashMap::new(),
             meanings: meanings(stream),
             definitions: Vec::new(),
+            made_by: Vec::new(),
             executions: Vec::new(),
             bytes: HashMap::new(),
             saved: HashMap::new(),
             threads: HashMap::new(),
             thread: 0,
             frames: 0,
-            bypass,
+            options,
+            sown: BTreeSet::new(),
             moments: Vec::new(),
         };
         let mut decoder = Decoder::default();
@@ -101,7 +139,7 @@ impl<'a> Reference<'a> {
                         Event::Interrupted { pc } => open = Some((pc, false, Vec::new())),
                         Event::Thread(thread) => reference.thread = thread,
                         Event::Syscall { number, arguments, answer } => {
-                            reference.system_call(number, &arguments, answer, instructions);
+                            reference.system_call(number, &arguments, answer);
                         }
                         _ => {}
                     }
@@ -112,39 +150,100 @@ impl<'a> Reference<'a> {
         if let Some((pc, completed, accesses)) = open.take() {
             reference.executed(pc, completed, &accesses, &mut instructions);
         }
+        reference.made_by.resize(reference.executions.len(), Vec::new());
         reference
     }
 
     /// The moments of the instructions that the value of memory at the end was made by.
-    pub fn slice(&self, memory: &[(u64, u64)], follow: Follow) -> BTreeSet<u64> {
-        let bytes = memory.iter().flat_map(|(from, count)| *from..from + count);
-        let mut open: Vec<usize> =
-            bytes.filter_map(|byte| self.bytes.get(&byte).copied()).collect();
-        let (mut known, mut inside) = (vec![false; self.definitions.len()], BTreeSet::new());
-        while let Some(definition) = open.pop() {
-            if std::mem::replace(&mut known[definition], true) {
-                continue;
-            }
-            let definition = &self.definitions[definition];
-            let follows = |(_, kind): &&(usize, Kind)| follow.follows(*kind);
-            open.extend(definition.from.iter().filter(follows).map(|(from, _)| *from));
-            let mut by = Some(definition.by);
-            while let Some(execution) = by.filter(|by| inside.insert(*by)) {
-                by = self.executions[execution].decided_by.filter(|_| follow == Follow::Full);
-                if let Some(decider) = by {
-                    let decision = &self.executions[decider].decision;
-                    open.extend(decision.iter().filter(follows).map(|(from, _)| *from));
-                }
-            }
-            // A decider may be in the slice already for another reason than its decision.
-            if follow == Follow::Full {
-                let decider = self.executions[definition.by].decided_by;
-                let decision = decider.map(|decider| &self.executions[decider].decision);
-                open.extend(decision.into_iter().flatten().map(|(from, _)| *from));
+    pub fn slice(&self, memory: &[(u64, u64)], follow: Follow, limits: &Limits) -> BTreeSet<u64> {
+        // How far from the question the nearest execution is that wants a definition, or that an
+        // execution decided about.
+        let mut wanted: HashMap<usize, u32> = HashMap::new();
+        let mut decided: HashMap<usize, u32> = HashMap::new();
+        let want = |wanted: &mut HashMap<usize, u32>, what: usize, depth: u32| {
+            let nearest = wanted.entry(what).or_insert(depth);
+            *nearest = depth.min(*nearest);
+        };
+        for byte in memory.iter().flat_map(|(from, count)| *from..from + count) {
+            if let Some(definition) = self.bytes.get(&byte).filter(|_| !self.is_pruned(byte)) {
+                want(&mut wanted, *definition, 0);
             }
         }
-        let instructions = inside.into_iter().filter(|by| self.executions[*by].instruction);
-        instructions.map(|by| self.moments[by]).collect()
+        let mut inside = BTreeSet::new();
+        for (by, execution) in self.executions.iter().enumerate().rev() {
+            let own = &self.made_by[by];
+            let users = own.iter().filter_map(|made| wanted.get(made)).chain(decided.get(&by));
+            let Some(depth) = users.min().map(|nearest| nearest + 1) else { continue };
+            if !self.takes_part(by, limits) {
+                continue;
+            }
+            if execution.instruction {
+                inside.insert(self.moments[by]);
+            }
+            if limits.depth.is_some_and(|most| depth >= most) {
+                continue;
+            }
+            let made = own.iter().filter(|made| wanted.contains_key(made));
+            let mut uses: Vec<(usize, Kind)> =
+                made.flat_map(|made| self.definitions[*made].from.clone()).collect();
+            if decided.contains_key(&by) {
+                uses.extend(&execution.decision);
+            }
+            for (used, _) in uses.into_iter().filter(|(_, kind)| follow.follows(*kind)) {
+                want(&mut wanted, used, depth);
+            }
+            if let Some(decider) = execution.decided_by.filter(|_| follow == Follow::Full) {
+                want(&mut decided, decider, depth);
+            }
+        }
+        inside
+    }
+
+    /// The moments of the instructions that made something from the seed, or went a way because
+    /// of it.
+    pub fn forward(&self, follow: Follow, limits: &Limits) -> BTreeSet<u64> {
+        // By definition and by deciding execution: edges from the seed.
+        let mut marked: HashMap<usize, u32> = self.sown.iter().map(|made| (*made, 0)).collect();
+        let mut led: HashMap<usize, u32> = HashMap::new();
+        let mut inside = BTreeSet::new();
+        for (by, execution) in self.executions.iter().enumerate() {
+            let decided = execution.decided_by.filter(|_| follow == Follow::Full);
+            let decided = decided.and_then(|decider| led.get(&decider).copied());
+            let nearest = |uses: &[(usize, Kind)], marked: &HashMap<usize, u32>| {
+                let followed = uses.iter().filter(|(_, kind)| follow.follows(*kind));
+                followed.filter_map(|(used, _)| marked.get(used).copied()).min()
+            };
+            let decision = nearest(&execution.decision, &marked);
+            let of = |made: usize| nearest(&self.definitions[made].from, &marked);
+            let own: Vec<(usize, Option<u32>)> =
+                self.made_by[by].iter().map(|made| (*made, of(*made))).collect();
+            let reasons = own.iter().filter_map(|(_, nearest)| *nearest);
+            let depth = reasons.chain(decided).chain(decision).min().map(|nearest| nearest + 1);
+            let Some(depth) = depth.filter(|_| self.takes_part(by, limits)) else { continue };
+            if execution.instruction {
+                inside.insert(self.moments[by]);
+            }
+            if limits.depth.is_some_and(|most| depth >= most) {
+                continue;
+            }
+            let carries = own.iter().filter(|(_, nearest)| nearest.is_some() || decided.is_some());
+            marked.extend(carries.map(|(made, _)| (*made, depth)));
+            if decided.is_some() || decision.is_some() {
+                led.insert(by, depth);
+            }
+        }
+        inside
+    }
+
+    fn takes_part(&self, by: usize, limits: &Limits) -> bool {
+        let thread = self.executions[by].thread;
+        (limits.threads.is_empty() || limits.threads.contains(&thread))
+            && limits.within.as_ref().is_none_or(|within| within.contains(&self.moments[by]))
+    }
+
+    fn is_pruned(&self, byte: u64) -> bool {
+        let pruned = &self.options.prune_memory;
+        pruned.iter().any(|(from, count)| (*from..from + count).contains(&byte))
     }
 
     /// The address of an execution, by instruction number.
@@ -159,7 +258,7 @@ impl<'a> Reference<'a> {
         self.threads.entry(self.thread).or_insert_with(|| {
             *frames += 1;
             let frame = Frame { id: *frames, open: Vec::new(), called_by: None };
-            Thread { parts: HashMap::new(), frames: vec![frame] }
+            Thread { parts: HashMap::new(), frames: vec![frame], last: usize::MAX }
         })
     }
 
@@ -169,16 +268,20 @@ impl<'a> Reference<'a> {
 
     fn define(&mut self, by: usize, from: Vec<(usize, Kind)>) -> usize {
         self.definitions.push(Definition { by, from });
-        self.definitions.len() - 1
+        let made = self.definitions.len() - 1;
+        self.made_by.resize(self.made_by.len().max(by + 1), Vec::new());
+        self.made_by[by].push(made);
+        made
     }
 
     fn of_parts(&mut self, parts: Parts, kind: Kind) -> Vec<(usize, Kind)> {
+        let parts = parts.without(&self.options.prune_parts);
         let thread = self.thread();
         parts.iter().filter_map(|part| Some((*thread.parts.get(&part)?, kind))).collect()
     }
 
     fn of_bytes(&self, address: u64, bytes: u64) -> Vec<(usize, Kind)> {
-        let bytes = address..address + bytes;
+        let bytes = (address..address + bytes).filter(|byte| !self.is_pruned(*byte));
         bytes.filter_map(|byte| Some((*self.bytes.get(&byte)?, Kind::Value))).collect()
     }
 
@@ -194,14 +297,18 @@ impl<'a> Reference<'a> {
             }
         }
         let decided_by = top.open.last().map(|(by, _)| *by).or(top.called_by);
-        self.executions.push(Execution { pc, decided_by, decision: Vec::new(), instruction });
+        let thread = self.thread;
+        let decision = Vec::new();
+        self.executions.push(Execution { pc, thread, decided_by, decision, instruction });
         self.moments.push(moment);
         by
     }
 
     fn executed(&mut self, pc: u64, completed: bool, accesses: &[Access], count: &mut u64) {
         let meaning = self.meanings[&pc].clone();
+        self.sow(*count);
         let by = self.begin(pc, *count, completed);
+        self.thread().last = by;
         *count += u64::from(completed);
         if let Some(uses) = &meaning.decides {
             self.executions[by].decision = self.used(&meaning, uses, accesses);
@@ -213,6 +320,33 @@ impl<'a> Reference<'a> {
         }
         if completed {
             self.go(by, pc, meaning.form);
+        }
+    }
+
+    /// Makes what is asked about anew, when its moment has come.
+    fn sow(&mut self, moment: u64) {
+        let Some(seed) = self.options.seed.clone().filter(|seed| seed.moment == moment) else {
+            return;
+        };
+        if !self.sown.is_empty() {
+            return;
+        }
+        let by = self.executions.len();
+        let (pc, thread, decision) = (0, seed.thread, Vec::new());
+        let execution = Execution { pc, thread, decided_by: None, decision, instruction: false };
+        self.executions.push(execution);
+        self.moments.push(moment);
+        let made = self.define(by, Vec::new());
+        self.sown.insert(made);
+        let running = std::mem::replace(&mut self.thread, seed.thread);
+        for part in seed.parts.without(&self.options.prune_parts).iter() {
+            self.thread().parts.insert(part, made);
+        }
+        self.thread = running;
+        for byte in seed.memory.iter().flat_map(|(from, count)| *from..from + count) {
+            if !self.is_pruned(byte) {
+                self.bytes.insert(byte, made);
+            }
         }
     }
 
@@ -282,7 +416,9 @@ impl<'a> Reference<'a> {
                 self.saved.insert(by, Saved { frame, register, parts });
                 false
             }
-            (Some(Shuttle::Restore(register)), [(false, address, 8), ..]) if self.bypass => {
+            (Some(Shuttle::Restore(register)), [(false, address, 8), ..])
+                if self.options.bypass =>
+            {
                 let makers: BTreeSet<Option<usize>> = (*address..address + 8)
                     .map(|byte| self.bytes.get(&byte).map(|made| self.definitions[*made].by))
                     .collect();
@@ -457,10 +593,11 @@ impl<'a> Reference<'a> {
         set(self, rcx, counted);
     }
 
-    fn system_call(&mut self, number: u64, arguments: &[u64; 6], answer: i64, count: u64) {
-        // The call belongs to the instruction before it, which is in the slice with it.
-        let by = self.executions.len() - 1;
-        assert_eq!(self.moments[by] + 1, count, "a system call follows its instruction");
+    fn system_call(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
+        // The call belongs to the thread's last instruction, which is in the slice with it.
+        let by = self.thread().last;
+        let form = self.meanings[&self.executions[by].pc].form;
+        assert_eq!(form, Form::Syscall, "a system call follows its instruction");
         let made = self.define(by, Vec::new());
         for part in Parts::general(0, 0, 8).iter() {
             self.thread().parts.insert(part, made);

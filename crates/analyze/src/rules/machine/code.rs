@@ -228,13 +228,21 @@ fn is_immediate(instruction: &Instruction, operand: u32) -> bool {
 
 fn cleanses(instruction: &Instruction) -> bool {
     use Mnemonic as M;
-    match instruction.mnemonic() {
-        M::Pmovmskb | M::Vpmovmskb | M::Movmskps | M::Movmskpd | M::Vmovmskps | M::Vmovmskpd => {
-            true
-        }
-        M::Ptest | M::Vptest | M::Pcmpistri | M::Vpcmpistri | M::Pcmpestri | M::Vpcmpestri => true,
-        _ => false,
-    }
+    matches!(
+        instruction.mnemonic(),
+        M::Pmovmskb
+            | M::Vpmovmskb
+            | M::Movmskps
+            | M::Movmskpd
+            | M::Vmovmskps
+            | M::Vmovmskpd
+            | M::Ptest
+            | M::Vptest
+            | M::Pcmpistri
+            | M::Vpcmpistri
+            | M::Pcmpestri
+            | M::Vpcmpestri
+    )
 }
 
 impl Code {

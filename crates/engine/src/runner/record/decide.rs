@@ -2,26 +2,33 @@
 //! written down. Where the guest has another way it is made to take it; where it has none the
 //! recording is refused before it matters.
 
-use super::refuse;
+use super::{refuse, tree};
 use crate::runner::engine::Engine;
+use crate::runner::sys::syscall;
 use crate::runner::syscall::Outcome;
 
 /// The answer, if the call is one of these.
 pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
+    if super::is_on() && is_late_futex(number) {
+        return Some(Outcome::error(libc::ENOSYS));
+    }
+    if matches!(number as i64, libc::SYS_clone | libc::SYS_fork) && super::is_on() {
+        fork(engine, number, a);
+    }
     engine.recorder.as_ref()?;
     match number as i64 {
         libc::SYS_madvise => advise(a),
-        libc::SYS_mmap => map(a),
-        libc::SYS_shmat => {
-            refuse("the guest attaches System V shared memory, which others can write")
+        libc::SYS_mmap => {
+            map(engine, a);
+            None
         }
-        libc::SYS_clone | libc::SYS_fork => fork(engine, number, a),
+        libc::SYS_shmat => {
+            attach(engine, a);
+            None
+        }
         libc::SYS_sendfile => outgoing(engine, a[0]),
         libc::SYS_splice | libc::SYS_copy_file_range => outgoing(engine, a[2]),
         libc::SYS_tee => outgoing(engine, a[1]),
-        libc::SYS_futex if wakes(a) => {
-            Some(Outcome::Kernel { number, arguments: a, blocks: false })
-        }
         libc::SYS_sched_yield => {
             // Who is next is ours to say.
             engine.recorder.as_mut()?.yields = true;
@@ -35,11 +42,11 @@ pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> 
     }
 }
 
-/// Whether a futex operation only wakes others, and so never waits.
-pub fn wakes(a: [u64; 6]) -> bool {
-    const WAKE_BITSET: i32 = 10;
-    const COMMAND: i32 = 0x7f;
-    matches!(a[1] as i32 & COMMAND, libc::FUTEX_WAKE | WAKE_BITSET)
+/// Newer ways to wait, which nobody needs and `runner/futex.rs` does not know.
+fn is_late_futex(number: u64) -> bool {
+    const WAKE: i64 = 454;
+    const REQUEUE: i64 = 456;
+    number as i64 == libc::SYS_futex_waitv || (WAKE..=REQUEUE).contains(&(number as i64))
 }
 
 /// Pages that the kernel may or may not empty, and what happens to them in children.
@@ -52,32 +59,131 @@ fn advise(a: [u64; 6]) -> Option<Outcome> {
     }
 }
 
-/// Memory that others can write to.
-fn map(a: [u64; 6]) -> Option<Outcome> {
+/// Memory that others can write to: those of the recording take turns, with anyone else there is no
+/// telling.
+fn map(engine: &mut Engine, a: [u64; 6]) {
     let [_, _, protection, flags, descriptor, _] = a;
     let (flags, shared) = (flags as i32, flags as i32 & libc::MAP_SHARED != 0);
-    if !shared || flags & libc::MAP_ANONYMOUS != 0 || protection as i32 & libc::PROT_WRITE == 0 {
-        return None;
+    if !shared || flags & libc::MAP_ANONYMOUS != 0 {
+        return;
     }
-    let path = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32)).ok()?;
-    if path.starts_with("/dev/shm") {
+    let link = format!("/proc/thread-self/fd/{}", descriptor as i32);
+    let Ok(path) = std::fs::read_link(&link) else { return };
+    let is_memory = path.starts_with("/dev/shm") || path.starts_with("/memfd:");
+    if !is_memory && protection as i32 & libc::PROT_WRITE == 0 {
+        return;
+    }
+    if is_memory && is_older(descriptor as i32) {
         refuse(&format!(
-            "the guest shares memory with others through {}, which they can write at any time",
+            "the guest shares memory with processes that are not recorded, through {}, which they \
+             can write at any time",
             path.display()
         ));
     }
-    None
+    tree::joins(engine);
 }
 
-/// A child that shares writable memory with its parent.
-fn fork(engine: &Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
-    let copies = number as i64 == libc::SYS_fork || a[0] & libc::CLONE_VM as u64 == 0;
-    let writable = libc::PROT_WRITE;
-    let shares = engine.memory.iter().any(|(_, it)| it.shared && it.protection & writable != 0);
-    if copies && shares {
-        refuse("the guest makes a child that shares writable memory with it");
+/// Whether a file was made before the recording began.
+fn is_older(descriptor: i32) -> bool {
+    let mut status = [0u64; 32];
+    let mask = libc::STATX_BTIME | libc::STATX_CTIME;
+    // SAFETY: the kernel reads a terminated path and writes one `struct statx`, 256 bytes.
+    let answer = unsafe {
+        let (path, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH);
+        syscall!(libc::SYS_statx, descriptor, path, flags, mask, status.as_mut_ptr())
+    };
+    let born = status[0] as u32 & libc::STATX_BTIME != 0;
+    // Seconds, then nanoseconds in half a word: of birth, or of the last change.
+    let at = if born { 10 } else { 12 };
+    answer == 0 && tree::is_foreign(status[at], status[at + 1] & 0xffff_ffff)
+}
+
+/// A segment of System V's.
+fn attach(engine: &mut Engine, a: [u64; 6]) {
+    const IPC_STAT: i32 = 2;
+    let mut status = [0u64; 14];
+    // SAFETY: the kernel writes one `shmid_ds`, 112 bytes.
+    let answer = unsafe { syscall!(libc::SYS_shmctl, a[0], IPC_STAT, status.as_mut_ptr()) };
+    // It tells seconds only.
+    if answer == 0 && tree::is_foreign(status[9] + 1, 0) {
+        refuse(
+            "the guest attaches System V shared memory of processes that are not recorded, which \
+             they can write at any time",
+        );
     }
-    None
+    tree::joins(engine);
+}
+
+/// A child that shares memory with its parent.
+fn fork(engine: &mut Engine, number: u64, a: [u64; 6]) {
+    if number as i64 == libc::SYS_fork || a[0] & libc::CLONE_VM as u64 == 0 {
+        tree::before_fork(engine);
+    }
+}
+
+/// Whether a call of a process with several threads is over soon, though the kernel may have to
+/// look something up: the baton is kept, so that the schedule does not depend on how fast it is.
+pub fn stays_here(engine: &Engine, number: u64, a: [u64; 6]) -> bool {
+    if engine.recorder.is_none() || engine.threads.is_empty() {
+        return false;
+    }
+    match number as i64 {
+        libc::SYS_read
+        | libc::SYS_pread64
+        | libc::SYS_readv
+        | libc::SYS_preadv
+        | libc::SYS_write
+        | libc::SYS_pwrite64
+        | libc::SYS_writev
+        | libc::SYS_pwritev
+        | libc::SYS_ftruncate
+        | libc::SYS_fallocate
+        | libc::SYS_getdents64 => is_file(a[0]),
+        libc::SYS_open => is_file_named(libc::AT_FDCWD as u64, a[0]),
+        libc::SYS_openat => is_file_named(a[0], a[1]),
+        libc::SYS_close
+        | libc::SYS_readlink
+        | libc::SYS_readlinkat
+        | libc::SYS_faccessat
+        | libc::SYS_faccessat2
+        | libc::SYS_statx
+        | libc::SYS_statfs
+        | libc::SYS_fstatfs
+        | libc::SYS_unlink
+        | libc::SYS_unlinkat
+        | libc::SYS_rename
+        | libc::SYS_mkdir
+        | libc::SYS_rmdir
+        | libc::SYS_umask
+        | libc::SYS_prctl
+        | libc::SYS_socket
+        | libc::SYS_tgkill
+        | libc::SYS_kill
+        | libc::SYS_sched_setaffinity
+        | libc::SYS_sched_getscheduler
+        | libc::SYS_sched_setscheduler => true,
+        libc::SYS_fcntl => a[1] as i32 != libc::F_SETLKW && a[1] as i32 != libc::F_OFD_SETLKW,
+        _ => false,
+    }
+}
+
+fn is_quick(mode: u32) -> bool {
+    matches!(mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR)
+}
+
+fn is_file(descriptor: u64) -> bool {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel writes one `struct stat`, 144 bytes.
+    let answer = unsafe { syscall!(libc::SYS_fstat, descriptor, status.as_mut_ptr()) };
+    answer == 0 && is_quick(status[3] as u32)
+}
+
+/// Whether a path leads to a file or folder, or nowhere: opening a pipe waits for its other end.
+fn is_file_named(directory: u64, path: u64) -> bool {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel checks the guest's path and writes one `struct stat`, 144 bytes.
+    let answer = unsafe { syscall!(libc::SYS_newfstatat, directory, path, status.as_mut_ptr(), 0) };
+    answer != 0 || is_quick(status[3] as u32)
 }
 
 /// What goes to the tool's own output by a way that does not pass through the guest's memory.

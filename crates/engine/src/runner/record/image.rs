@@ -19,8 +19,8 @@ pub fn write(engine: &mut Engine, thread: &Thread) {
     show_files(engine, &mut recorder);
     let (image, ranges) = of(engine, threads(engine, thread), thread.tid);
     recorder.put(&Entry::Image(Box::new(image)), 0);
-    for range in ranges {
-        pages(range, &mut |start, bytes| {
+    for (range, kind) in ranges {
+        pages(range, kind, &mut |start, bytes| {
             recorder.put(&Entry::Pages { start }, bytes.len() as u32);
             recorder.log.append(bytes);
         });
@@ -41,8 +41,21 @@ fn show_files(engine: &mut Engine, recorder: &mut Recorder) {
     }
 }
 
+/// Which pages of a range are to be kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Contents {
+    /// Those that are the process's own, not a file's.
+    Own,
+    /// All that are in memory: other processes may have written them.
+    Shared,
+}
+
 /// The process but for the contents of its memory, and where those are to be looked for.
-pub fn of(engine: &Engine, threads: Vec<ThreadData>, running: i32) -> (Image, Vec<Range<u64>>) {
+pub fn of(
+    engine: &Engine,
+    threads: Vec<ThreadData>,
+    running: i32,
+) -> (Image, Vec<(Range<u64>, Contents)>) {
     let mapping = |(range, mapping): (Range<u64>, &Mapping)| MappingData {
         start: range.start,
         end: range.end,
@@ -66,7 +79,12 @@ pub fn of(engine: &Engine, threads: Vec<ThreadData>, running: i32) -> (Image, Ve
         filters: serde_json::to_vec(&engine.config.filters).unwrap_or_default(),
     };
     let readable = |(_, mapping): &(_, &Mapping)| mapping.protection & libc::PROT_READ != 0;
-    let ranges = engine.memory.iter().filter(readable).map(|(range, _)| range).collect();
+    let contents = |(range, mapping): (_, &Mapping)| {
+        let written = mapping.view.is_none() || mapping.protection & libc::PROT_WRITE != 0;
+        let shared = mapping.shared && written;
+        (range, if shared { Contents::Shared } else { Contents::Own })
+    };
+    let ranges = engine.memory.iter().filter(readable).map(contents).collect();
     (image, ranges)
 }
 
@@ -105,8 +123,8 @@ fn threads(engine: &Engine, running: &Thread) -> Vec<ThreadData> {
     data
 }
 
-/// Hands on the pages of a range that have contents of their own.
-pub fn pages(range: Range<u64>, put: &mut dyn FnMut(u64, &[u8])) {
+/// Hands on the pages of a range that are to be kept.
+pub fn pages(range: Range<u64>, contents: Contents, put: &mut dyn FnMut(u64, &[u8])) {
     let mut start = None;
     let mut run = |range: Range<u64>| {
         for start in range.clone().step_by(PIECE as usize) {
@@ -115,6 +133,9 @@ pub fn pages(range: Range<u64>, put: &mut dyn FnMut(u64, &[u8])) {
             put(start, unsafe { std::slice::from_raw_parts(start as *const u8, length) });
         }
     };
+    if contents == Contents::Shared {
+        return super::tree::resident(range).into_iter().for_each(run);
+    }
     for (page, changed) in changed_pages(range.clone()) {
         match (start, changed) {
             (None, true) => start = Some(page),

@@ -19,6 +19,8 @@ pub struct Region {
     stage: Stage,
     /// How often the place was met that the next stage begins at.
     hits: u64,
+    /// Whether a child that is not recorded shares writable memory with this process.
+    pub shares: bool,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -75,6 +77,9 @@ fn enter(engine: &mut Engine, thread: &mut Thread) {
     };
     if thread.foreign || engine.threads.iter().any(|thread| shares(&thread)) {
         refuse("the region begins while a child still shares the guest's memory (vfork)");
+    }
+    if engine.region.shares {
+        refuse("the region begins when a child that is not part of it shares the guest's memory");
     }
     engine.region.stage = Stage::Inside;
     thread.move_out();

@@ -76,11 +76,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether the same seed must give the same schedule.
-    pub fn is_seeded(&self) -> bool {
-        self.schedule != Schedule::Fair
-    }
-
     /// With preemption inside blocks: how many instructions to go on one by one after a slice.
     pub fn steps(&mut self) -> u64 {
         if self.cut { self.random.below(12) } else { 0 }

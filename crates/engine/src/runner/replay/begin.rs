@@ -152,11 +152,18 @@ fn take_up(image: &Image, block: Block) {
     super::replayer().contexts = Contexts::new(threads.collect());
 }
 
-fn thread(data: &ThreadData, block: Block) -> Box<Thread> {
-    let registers =
-        Registers { general: data.general, flags: data.flags, fs: data.bases[0], pc: data.pc };
-    let mut thread = Thread::new(block, registers);
+/// A thread as it was.
+pub fn thread(data: &ThreadData, block: Block) -> Box<Thread> {
+    let mut thread = Thread::new(block, Registers::default());
     thread.tid = data.number;
+    put(&mut thread, data);
+    thread
+}
+
+/// Gives a thread that does not run the registers and settings that it had.
+pub fn put(thread: &mut Thread, data: &ThreadData) {
+    thread.registers =
+        Registers { general: data.general, flags: data.flags, fs: data.bases[0], pc: data.pc };
     let length = data.vector.len().min(thread.vector.0.len());
     thread.vector.0[..length].copy_from_slice(&data.vector[..length]);
     thread.vector.sanitize();
@@ -164,5 +171,4 @@ fn thread(data: &ThreadData, block: Block) -> Box<Thread> {
     thread.signal_stack = data.signal_stack;
     thread.clear_tid = data.clear_tid;
     thread.robust_list = data.robust_list;
-    thread
 }

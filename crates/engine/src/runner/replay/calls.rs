@@ -6,10 +6,13 @@ use super::source::Source;
 use super::{diverge, finish, memory, replayer};
 use crate::runner::cpu::{NOT_STARTED, cpu};
 use crate::runner::engine::engine;
+use crate::runner::layout;
+use crate::runner::memory::Mapping;
 use crate::runner::sys;
 use crate::runner::syscall::{self, Outcome, make, process, seccomp, signals};
 use crate::runner::thread::Thread;
 use recording::log::{Call, Ending, Entry, FileView, Output};
+use std::ops::Range;
 
 /// The running thread makes a system call; `check` is the digest of its state before.
 pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check: u32) {
@@ -25,6 +28,7 @@ pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check:
         }
         _ => {}
     }
+    others_wrote();
     match replayer().source.peek() {
         Some(Entry::Call(_)) => complete(call),
         Some(Entry::Switch { .. } | Entry::Exec) => replayer().contexts.park_in(call),
@@ -57,7 +61,17 @@ pub fn executes() {
     }
 }
 
+/// Puts what other processes have written into memory that this one shares with them.
+pub fn others_wrote() {
+    while let Some(Entry::Others { at: None, writes }) = replayer().source.peek() {
+        let writes = writes.clone();
+        replayer().source.take();
+        write_payload(&writes);
+    }
+}
+
 fn complete(made: InCall) {
+    others_wrote();
     let Some(Entry::Call(call)) = replayer().source.take() else {
         diverge("a system call has no answer")
     };
@@ -82,7 +96,7 @@ fn complete(made: InCall) {
         Done::Gone => return,
         Done::Child => return complete(made),
         Done::Resumed => {
-            write_payload(&call);
+            write_payload(&call.writes);
             return;
         }
         Done::Other(answer) => {
@@ -90,7 +104,7 @@ fn complete(made: InCall) {
         }
     }
     let before = engine().before_call(number, arguments);
-    write_payload(&call);
+    write_payload(&call.writes);
     engine().record_buffers(number, arguments, call.answer, before);
     make::answered(replayer().contexts.current(), number, arguments, call.answer);
 }
@@ -122,6 +136,14 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             let moves = call.answer as u64 != a[0];
             let a = if moves { [a[0], a[1], a[2], flags, call.answer as u64, 0] } else { a };
             syscall::memory::mremap(engine, a)
+        }
+        libc::SYS_shmat if !failed => {
+            attach(call.answer as u64);
+            return Done::Answered;
+        }
+        libc::SYS_shmdt if !failed => {
+            let length = engine.memory.find(a[0]).map_or(0, |(range, _)| range.end - range.start);
+            syscall::memory::munmap(engine, [a[0], length, 0, 0, 0, 0])
         }
         libc::SYS_munmap if !failed => syscall::memory::munmap(engine, a),
         libc::SYS_mprotect | libc::SYS_pkey_mprotect if !failed => {
@@ -189,10 +211,23 @@ fn view(source: &mut Source) -> Option<(String, FileView)> {
     }
 }
 
+/// `shmat` again, at the place it had.
+fn attach(start: u64) {
+    let Some(Entry::Attached { length, protection, writes }) = replayer().source.take() else {
+        diverge("nothing is known of memory that was attached")
+    };
+    let mapping = Mapping { protection, shared: true, ..Mapping::default() };
+    memory::map(start..start + length, mapping, None, &mut replayer().files);
+    write_payload(&writes);
+}
+
 /// `madvise`, where it changes what is there.
 fn advise(a: [u64; 6]) {
     let [start, length, advice, ..] = a;
-    if matches!(advice as i32, libc::MADV_DONTNEED | libc::MADV_REMOVE) {
+    let shared = engine().memory.find(start).is_some_and(|(_, mapping)| mapping.shared);
+    // What is shared stays, but for what all are to lose.
+    let empties = if shared { libc::MADV_REMOVE } else { libc::MADV_DONTNEED };
+    if advice as i32 == empties {
         // SAFETY: the guest's own memory, which it wants emptied.
         unsafe {
             sys::call(libc::SYS_madvise, [start, length, libc::MADV_DONTNEED as u64, 0, 0, 0])
@@ -220,17 +255,36 @@ fn follow_child(pid: i32) -> Done {
     Done::Child
 }
 
-/// Puts what the kernel wrote into the guest's memory.
-fn write_payload(call: &Call) {
-    for (address, length) in &call.writes {
-        if !engine().memory.is_readable(*address, *length) {
-            diverge("memory that the kernel wrote to is not there");
-        }
-        engine().unguard(*address, address + length);
-        // SAFETY: mapped, as just seen, and the kernel could write to it then.
-        let bytes =
-            unsafe { std::slice::from_raw_parts_mut(*address as *mut u8, *length as usize) };
-        replayer().source.payload(bytes);
+/// Puts what was written into the guest's memory, piece by piece.
+pub fn write_payload(writes: &[(u64, u64)]) {
+    for (address, length) in writes {
+        put_payload(*address, *length);
+    }
+}
+
+/// Puts what somebody else wrote into the guest's memory, which it may itself only read.
+fn put_payload(address: u64, length: u64) {
+    let end = address.saturating_add(length);
+    if layout::belongs_to_engine(&(address..end)) || !engine().memory.is_readable(address, length) {
+        diverge("memory that others wrote to is not there");
+    }
+    engine().unguard(address, end);
+    let closed = engine().memory.inside(address..end);
+    let closed = || closed.iter().filter(|(_, mapping)| mapping.protection & libc::PROT_WRITE == 0);
+    let protect = |range: &Range<u64>, protection: i32| {
+        let (start, end) = (range.start & !0xfff, range.end.next_multiple_of(4096));
+        // SAFETY: the guest's own memory.
+        unsafe { sys::call(libc::SYS_mprotect, [start, end - start, protection as u64, 0, 0, 0]) };
+    };
+    for (range, _) in closed() {
+        protect(range, libc::PROT_READ | libc::PROT_WRITE);
+    }
+    memory::reach(address..end);
+    // SAFETY: mapped, as just seen, and writable now.
+    let bytes = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, length as usize) };
+    replayer().source.payload(bytes);
+    for (range, mapping) in closed() {
+        protect(range, memory::readable(mapping.protection));
     }
 }
 

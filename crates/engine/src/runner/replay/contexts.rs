@@ -1,9 +1,11 @@
 //! The guest's threads while they are replayed: contexts of one kernel thread.
 
+use super::begin::{put, thread};
 use super::diverge;
 use crate::runner::cpu;
 use crate::runner::engine::{self, engine};
 use crate::runner::record::image::thread_data;
+use crate::runner::stack::Block;
 use crate::runner::syscall::process::child_of;
 use crate::runner::thread::Thread;
 use recording::log::ThreadData;
@@ -156,6 +158,27 @@ impl Contexts {
         context.thread.move_in();
         engine::set_running(thread);
         engine().record_thread(number);
+    }
+
+    /// A thread runs, from wherever it was later on; it may be new.
+    pub fn resume(&mut self, data: &ThreadData, block: Block) {
+        if let Some(context) = self.all.get_mut(self.current) {
+            context.thread.move_out();
+            context.gs = cpu::gs_base();
+        }
+        self.current = usize::MAX;
+        let gs = data.bases[1];
+        match self.all.iter_mut().find(|context| context.thread.tid == data.number) {
+            Some(context) => {
+                put(&mut context.thread, data);
+                (context.gs, context.state) = (gs, State::Stopped);
+            }
+            None => {
+                let thread = thread(data, block);
+                self.all.push(Context { thread, gs, state: State::Stopped });
+            }
+        }
+        self.switch(data.number);
     }
 
     /// A child that shares its parent's memory, made by a call that has not returned yet.

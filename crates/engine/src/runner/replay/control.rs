@@ -8,7 +8,7 @@ use crate::runner::engine::engine;
 use crate::runner::events::Ring;
 use crate::runner::record::image::thread_data;
 use crate::runner::sys::{self, syscall};
-use crate::runner::{arena, clock, report, start};
+use crate::runner::{arena, clock, record, report, start};
 use events::Plan;
 use recording::log::Ending;
 use std::mem::{size_of, zeroed};
@@ -129,6 +129,7 @@ fn tell(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
         process: sys::getpid(),
         time: clock::now(),
         thread,
+        check: record::position(&engine().memory).check,
         hits: replayer().control.as_ref().map_or(0, |control| control.hits),
         ended: end.is_some(),
         ending: end.flatten(),

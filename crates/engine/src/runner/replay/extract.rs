@@ -18,8 +18,10 @@ pub fn begin() {
     let running = replayer().contexts.number();
     let (image, ranges) = image::of(engine(), threads, running);
     put(&mut log, &Entry::Image(Box::new(image)), &[]);
-    for range in ranges {
-        image::pages(range, &mut |start, bytes| put(&mut log, &Entry::Pages { start }, bytes));
+    for (range, contents) in ranges {
+        image::pages(range, contents, &mut |start, bytes| {
+            put(&mut log, &Entry::Pages { start }, bytes)
+        });
     }
     replayer().source.copy_to(Some(log));
 }

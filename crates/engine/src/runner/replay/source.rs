@@ -104,7 +104,12 @@ impl Source {
             Some(Entry::End(ending)) => format!("the end ({ending:?})"),
             Some(Entry::Exec) => "another program".into(),
             Some(Entry::Image(_) | Entry::Pages { .. }) => "an image".into(),
+            Some(Entry::Others { .. }) => "what other processes wrote".into(),
+            Some(Entry::Attached { .. }) => "a segment of shared memory".into(),
             Some(Entry::Mapped { .. }) => "contents of a file".into(),
+            Some(Entry::Skip(skip)) => {
+                format!("something left out from {:#x}, tick {} on", skip.at.pc, skip.at.time)
+            }
             Some(Entry::Forked { .. }) => "the beginning of a child".into(),
         }
     }

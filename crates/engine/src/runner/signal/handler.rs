@@ -307,8 +307,9 @@ fn is_test(pc: u64, fragment: u32) -> bool {
     let code = unsafe { std::slice::from_raw_parts(pc as *const u8, 15) };
     let test = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
     let (base, index) = (number(test.memory_base()), number(test.memory_index()));
-    let is_test =
-        tests.is_some_and(|(shadow, scratch)| index == Some(shadow) || base == Some(scratch));
+    let is_test = tests.is_some_and(|(shadow, scratch)| {
+        [base, index].into_iter().flatten().any(|register| [shadow, scratch].contains(&register))
+    });
     is_test || values.is_some() && base == values
 }
 

@@ -29,8 +29,6 @@ fn is_ours(descriptor: u64) -> bool {
 const OWN: i32 = 8;
 /// Number of a process's own way to notice the host's end.
 pub const LIFELINE: i32 = layout::DESCRIPTORS + OWN - 2;
-/// Number of the shadow's table, where the host finds it.
-pub const SHADOW: i32 = layout::DESCRIPTORS + OWN - 3;
 const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
 
 /// Holds all of the engine's numbers, so that the guest is never given one of them; the last can

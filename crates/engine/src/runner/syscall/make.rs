@@ -2,10 +2,10 @@
 //! the answer.
 
 use super::{Outcome, after, dispatch};
-use crate::runner::baton;
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
 use crate::runner::record;
+use crate::runner::record::scratch::Scratch;
 use crate::runner::replay;
 use crate::runner::thread::Thread;
 
@@ -43,13 +43,9 @@ pub fn system_call(thread: &mut Thread, next: u64) {
         }
         Outcome::Kernel { number, arguments, blocks } => {
             thread.in_call = Some(asked);
-            let before = baton::come();
             let mut answer = kernel(thread, number, arguments, blocks);
             if answer == -i64::from(libc::EFAULT) && engine().unguard_all() {
                 answer = kernel(thread, number, arguments, blocks);
-            }
-            if number as i64 == libc::SYS_futex && record::wakes(arguments) {
-                record::await_others(engine(), before, answer);
             }
             answer
         }
@@ -92,18 +88,21 @@ pub fn answered(thread: &mut Thread, number: u64, arguments: [u64; 6], answer: i
 }
 
 fn kernel(thread: &mut Thread, number: u64, arguments: [u64; 6], blocks: bool) -> i64 {
-    let alone = engine().threads.is_empty();
+    let alone = engine().threads.is_empty() && !record::is_member(engine());
     if !blocks || alone {
         // SAFETY: the call is the guest's own, on the guest's own memory and descriptors; the
         // table of system calls keeps it away from ours.
         return unsafe { cpu::guest_syscall(number, arguments, &raw const thread.attention) };
     }
+    let mut arguments = arguments;
+    let scratch = Scratch::of(engine(), number, &mut arguments);
     drop_baton(thread);
     let pointer: *mut Thread = thread;
     // SAFETY: as above; the thread is our own, and nothing of the engine is borrowed.
-    unsafe {
+    let answer = unsafe {
         let answer = cpu::guest_syscall(number, arguments, &raw const (*pointer).attention);
         take_baton(pointer);
         answer
-    }
+    };
+    scratch.map_or(answer, |scratch| scratch.give(answer))
 }

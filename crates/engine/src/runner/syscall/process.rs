@@ -7,11 +7,10 @@ use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::events::Ring;
-use crate::runner::screen::Shadow;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{arena, baton, guest, record, signal, start};
+use crate::runner::{arena, baton, futex, guest, record, signal, start};
 use recording::log::Ending;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -103,7 +102,8 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     block.set_owner(thread);
     // No signal may come to the new thread before it has a stack for the handler.
     signal::apply(signal::Mask(u64::MAX));
-    let before = baton::come();
+    // SAFETY: nobody else has it yet.
+    unsafe { (*thread).admitted = record::is_on() };
     // SAFETY: the block is free, `run` takes a thread; the kernel writes the child's number where
     // the guest asked for it.
     let tid = unsafe { clone_on(block, kept, engine::run, thread as u64, child_tid) };
@@ -115,10 +115,12 @@ fn new_thread(engine: &mut Engine, parent: &mut Thread, a: [u64; 6]) -> Outcome 
     }
     engine.threads.push(thread);
     engine.live += 1;
-    record::await_others(engine, before, 1);
     if record::is_on() {
-        // SAFETY: it waits for the baton.
-        unsafe { (*thread).tid = tid as i32 };
+        // SAFETY: it waits for the baton until it is in the queue and its turn comes.
+        unsafe {
+            (*thread).tid = tid as i32;
+            baton::admit(thread);
+        }
     }
     tell_numbers(flags, tid as i32, parent_tid, child_tid);
     Outcome::Answer(tid)
@@ -182,9 +184,9 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     }
     // Only of those that the kernel was not told of.
     thread.release();
-    let before = baton::come();
-    let woken = wake(thread.clear_tid);
-    record::await_others(engine, before, woken);
+    if thread.clear_tid != 0 {
+        futex::wake_one(thread.clear_tid);
+    }
     if engine.live == 0 {
         engine.finish_events();
         record::ended(engine, Ending::Exit(a[0] as i32));
@@ -198,15 +200,6 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
         // SAFETY: ends this kernel thread; it holds nothing.
         unsafe { syscall!(libc::SYS_exit, a[0]) };
     }
-}
-
-/// Wakes whoever waits for a word of the guest's; how many that were.
-fn wake(address: u64) -> i64 {
-    if address == 0 {
-        return 0;
-    }
-    // SAFETY: touches no memory.
-    unsafe { syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) }
 }
 
 /// `set_tid_address`, when the kernel is not to know.
@@ -312,9 +305,6 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        if engine.shadow.is_some() {
-            engine.shadow = Shadow::new(true).ok();
-        }
         restart_events(thread.tid, Some(sys::getppid()));
     }
     record::forked(engine, thread.tid);
@@ -333,7 +323,6 @@ fn restart_events(thread: i32, parent: Option<i32>) {
     if let Some(ring) = &engine.ring {
         ring.running(thread);
     }
-    engine.mute_unless_observed(thread);
     engine.record_thread(thread);
 }
 

@@ -56,6 +56,13 @@ pub enum Accesses {
     Explicit,
 }
 
+impl Accesses {
+    /// Whether it is a repeated string instruction that touches as much as its count says.
+    pub fn is_plain_repeat(&self) -> bool {
+        matches!(self, Self::Repeat { compares: false, narrow: false, segment: Segment::Flat, .. })
+    }
+}
+
 /// Finds the accesses of an instruction.
 pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Accesses {
     if is_repeated_string(instruction) {

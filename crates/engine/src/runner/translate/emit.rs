@@ -11,6 +11,10 @@ use crate::runner::cpu::reg::{R8, RBP, RSP};
 pub struct Condition(pub u8);
 
 impl Condition {
+    /// Below, without a sign.
+    pub const BELOW: Self = Self(2);
+    /// Below or equal, without a sign.
+    pub const BELOW_OR_EQUAL: Self = Self(6);
     /// Equal, zero.
     pub const EQUAL: Self = Self(4);
     /// Not equal, not zero.
@@ -187,13 +191,29 @@ impl Emit {
         scale: u8,
         displacement: i32,
     ) {
+        self.bytes.push(Self::rex(true, register, base.unwrap_or(0)) | (index >> 3) << 1);
+        self.bytes.push(0x8d);
+        self.sum(register, base, index, scale, displacement);
+    }
+
+    /// ModRM and SIB for `[base + index * scale + displacement]`; `index` is not rsp.
+    fn sum(&mut self, register: u8, base: Option<u8>, index: u8, scale: u8, displacement: i32) {
         debug_assert_ne!(index, RSP);
         // Without a base, mode 0 with base field 5 means a bare 32-bit displacement.
-        let (mode, low) = base.map_or((0, 5), |base| (0x80, base & 7));
-        let rex = Self::rex(true, register, base.unwrap_or(0)) | (index >> 3) << 1;
+        let low = base.map_or(RBP, |base| base & 7);
+        let mode = match displacement {
+            _ if base.is_none() => 0,
+            0 if low != RBP => 0,
+            -128..=127 => 1,
+            _ => 2,
+        };
         let sib = (scale.trailing_zeros() as u8) << 6 | (index & 7) << 3 | low;
-        self.raw(&[rex, 0x8d, mode | (register & 7) << 3 | 4, sib]);
-        self.imm32(displacement);
+        self.raw(&[mode << 6 | (register & 7) << 3 | 4, sib]);
+        match mode {
+            0 if base.is_some() => {}
+            1 => self.bytes.push(displacement as u8),
+            _ => self.imm32(displacement),
+        }
     }
 
     /// `push qword [literal]`, the literal's place not known yet.
@@ -215,63 +235,63 @@ impl Emit {
         self.rel32(cell, 0);
     }
 
-    /// `movzx r32, byte [base + displacement32]`.
-    pub fn load_byte(&mut self, to: u8, base: u8, displacement: i32) {
-        self.rex_if_needed(false, to, base);
-        self.raw(&[0x0f, 0xb6]);
-        self.memory(to, base, displacement);
+    /// `mov r32, [index * 8 + table]`, with a table below 2 GiB.
+    pub fn load_word(&mut self, to: u8, index: u8, table: u64) {
+        self.bytes.push(Self::rex(false, to, 0) | (index >> 3) << 1);
+        self.bytes.push(0x8b);
+        let table = i32::try_from(table).expect("tables lie below 2 GiB");
+        self.sum(to, None, index, 8, table);
     }
 
-    /// `shrx register, register, count`: leaves flags alone.
-    pub fn shift_right(&mut self, register: u8, count: u8) {
+    /// `shrx to, from, count`: leaves flags alone.
+    pub fn shift_right(&mut self, to: u8, from: u8, count: u8) {
         // VEX with R and B inverted, map 0F38, W and the count in vvvv, pp = F2.
-        let extension = (!register >> 3 & 1) << 7 | 1 << 6 | (!register >> 3 & 1) << 5;
-        let low = register & 7;
+        let extension = (!to >> 3 & 1) << 7 | 1 << 6 | (!from >> 3 & 1) << 5;
         self.raw(&[0xc4, extension | 2, 0x80 | (!count & 15) << 3 | 3, 0xf7]);
-        self.bytes.push(0xc0 | low << 3 | low);
+        self.bytes.push(0xc0 | (to & 7) << 3 | from & 7);
     }
 
-    /// `rorx register, register, count`: leaves flags alone.
-    pub fn rotate_right(&mut self, register: u8, count: u8) {
-        let extension = u8::from(register < 8) << 7 | 1 << 6 | u8::from(register < 8) << 5;
-        let low = register & 7;
-        self.raw(&[0xc4, extension | 3, 0xfb, 0xf0, 0xc0 | low << 3 | low, count]);
+    /// Compares 1, 2, 4 or 8 bytes at `[base + index + displacement]` with zero; `index` is not rsp.
+    pub fn compare_sum(&mut self, base: u8, index: u8, displacement: i32, bytes: u8) {
+        self.compare_prefix(bytes, Self::rex(bytes == 8, 0, base) | (index >> 3) << 1);
+        self.sum(7, Some(base), index, 1, displacement);
+        self.bytes.push(0);
     }
 
-    /// Compares 1, 2, 4 or 8 bytes at `[base + index]` with zero; `index` is not rsp.
-    pub fn compare_sum(&mut self, base: u8, index: u8, bytes: u8) {
-        debug_assert_ne!(index, RSP);
+    /// Compares 1, 2, 4 or 8 bytes at `[base + displacement]` with zero.
+    pub fn compare_at(&mut self, base: u8, displacement: i32, bytes: u8) {
+        self.compare_prefix(bytes, Self::rex(bytes == 8, 0, base));
+        self.memory(7, base, displacement);
+        self.bytes.push(0);
+    }
+
+    fn compare_prefix(&mut self, bytes: u8, rex: u8) {
         if bytes == 2 {
             self.bytes.push(0x66);
         }
-        self.bytes.push(Self::rex(bytes == 8, 0, base) | (index >> 3) << 1);
-        self.bytes.push(if bytes == 1 { 0x80 } else { 0x83 });
-        self.raw(&[0x7c, (index & 7) << 3 | base & 7, 0, 0]);
+        self.raw(&[rex, if bytes == 1 { 0x80 } else { 0x83 }]);
     }
 
     /// Loads 1, 2, 4 or 8 bytes at `[base + displacement]`, extended with zeros.
     pub fn load_bytes(&mut self, to: u8, base: u8, displacement: i32, bytes: u8) {
-        self.bytes.push(Self::rex(bytes == 8, to, base));
-        match bytes {
-            1 => self.raw(&[0x0f, 0xb6]),
-            2 => self.raw(&[0x0f, 0xb7]),
-            _ => self.bytes.push(0x8b),
-        }
+        self.load_prefix(bytes, Self::rex(bytes == 8, to, base));
         self.memory(to, base, displacement);
     }
 
-    /// Loads 1, 2, 4 or 8 bytes at `[base + index]`, extended with zeros; `index` is not rsp.
-    pub fn load_sum(&mut self, to: u8, base: u8, index: u8, bytes: u8) {
-        debug_assert_ne!(index, RSP);
-        let rex = Self::rex(bytes == 8, to, base) | (index >> 3) << 1;
+    /// Loads 1, 2, 4 or 8 bytes at `[base + index + displacement]`, extended with zeros; `index` is
+    /// not rsp.
+    pub fn load_sum(&mut self, to: u8, base: u8, index: u8, displacement: i32, bytes: u8) {
+        self.load_prefix(bytes, Self::rex(bytes == 8, to, base) | (index >> 3) << 1);
+        self.sum(to, Some(base), index, 1, displacement);
+    }
+
+    fn load_prefix(&mut self, bytes: u8, rex: u8) {
         self.bytes.push(rex);
         match bytes {
             1 => self.raw(&[0x0f, 0xb6]),
             2 => self.raw(&[0x0f, 0xb7]),
             _ => self.bytes.push(0x8b),
         }
-        // Mode 1 with a zero byte: mode 0 has no form with rbp or r13 as the base.
-        self.raw(&[0x44 | (to & 7) << 3, (index & 7) << 3 | base & 7, 0]);
     }
 
     /// `rdfsbase register` or `rdgsbase register`.
@@ -323,6 +343,12 @@ impl Emit {
     pub fn compare(&mut self, base: u8, displacement: i32, register: u8) {
         self.raw(&[Self::rex(true, register, base), 0x39]);
         self.memory(register, base, displacement);
+    }
+
+    /// `cmp register, value` (64 bits).
+    pub fn compare_constant(&mut self, register: u8, value: i32) {
+        self.raw(&[Self::rex(true, 0, register), 0x81, 0xf8 | register & 7]);
+        self.imm32(value);
     }
 
     /// `cmp qword [base + displacement], value`.
@@ -461,26 +487,26 @@ mod tests {
             (disassemble(|e| e.push_imm32(-2)), "push 0FFFFFFFFFFFFFFFEh"),
             (disassemble(|e| e.select_bits(2, 1, CELL)), "pext rdx, rcx, [73000010h]"),
             (disassemble(|e| e.select_bits(1, 9, CELL)), "pext rcx, r9, [73000010h]"),
-            (disassemble(|e| e.load_byte(1, 9, 0x1000)), "movzx ecx, byte ptr [r9+1000h]"),
+            (disassemble(|e| e.load_word(9, 9, 0x1000)), "mov r9d, [r9*8+1000h]"),
             (disassemble(|e| e.jump_register(2)), "jmp rdx"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
-            (disassemble(|e| e.shift_right(1, 9)), "shrx rcx, rcx, r9"),
-            (disassemble(|e| e.shift_right(12, 3)), "shrx r12, r12, rbx"),
-            (disassemble(|e| e.rotate_right(1, 8)), "rorx rcx, rcx, 8"),
-            (disassemble(|e| e.rotate_right(12, 16)), "rorx r12, r12, 10h"),
+            (disassemble(|e| e.shift_right(1, 1, 9)), "shrx rcx, rcx, r9"),
+            (disassemble(|e| e.shift_right(12, 4, 3)), "shrx r12, rsp, rbx"),
             (disassemble(|e| e.select_bits(9, 9, CELL)), "pext r9, r9, [73000010h]"),
-            (disassemble(|e| e.compare_sum(1, 9, 1)), "cmp byte ptr [rcx+r9], 0"),
-            (disassemble(|e| e.compare_sum(13, 1, 2)), "cmp word ptr [r13+rcx], 0"),
-            (disassemble(|e| e.compare_sum(8, 9, 4)), "cmp dword ptr [r8+r9], 0"),
-            (disassemble(|e| e.compare_sum(5, 3, 8)), "cmp qword ptr [rbp+rbx], 0"),
+            (disassemble(|e| e.compare_sum(1, 9, 0, 1)), "cmp byte ptr [rcx+r9], 0"),
+            (disassemble(|e| e.compare_sum(13, 1, 0, 2)), "cmp word ptr [r13+rcx], 0"),
+            (disassemble(|e| e.compare_sum(8, 9, -8, 4)), "cmp dword ptr [r8+r9-8], 0"),
+            (disassemble(|e| e.compare_sum(5, 3, 300, 8)), "cmp qword ptr [rbp+rbx+12Ch], 0"),
+            (disassemble(|e| e.compare_at(11, 300, 2)), "cmp word ptr [r11+12Ch], 0"),
+            (disassemble(|e| e.compare_constant(10, 300)), "cmp r10, 12Ch"),
             (disassemble(|e| e.load_bytes(9, 5, 0, 1)), "movzx r9d, byte ptr [rbp]"),
             (disassemble(|e| e.load_bytes(1, 12, 8, 2)), "movzx ecx, word ptr [r12+8]"),
             (disassemble(|e| e.load_bytes(8, 0, 16, 4)), "mov r8d, [rax+10h]"),
             (disassemble(|e| e.load_bytes(8, 9, 24, 8)), "mov r8, [r9+18h]"),
-            (disassemble(|e| e.load_sum(1, 1, 9, 1)), "movzx ecx, byte ptr [rcx+r9]"),
-            (disassemble(|e| e.load_sum(1, 1, 13, 2)), "movzx ecx, word ptr [rcx+r13]"),
-            (disassemble(|e| e.load_sum(1, 1, 5, 4)), "mov ecx, [rcx+rbp]"),
-            (disassemble(|e| e.load_sum(9, 13, 0, 8)), "mov r9, [r13+rax]"),
+            (disassemble(|e| e.load_sum(1, 1, 9, 0, 1)), "movzx ecx, byte ptr [rcx+r9]"),
+            (disassemble(|e| e.load_sum(1, 1, 13, 0, 2)), "movzx ecx, word ptr [rcx+r13]"),
+            (disassemble(|e| e.load_sum(1, 1, 5, 3, 4)), "mov ecx, [rcx+rbp+3]"),
+            (disassemble(|e| e.load_sum(9, 13, 0, 0, 8)), "mov r9, [r13+rax]"),
             (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
             (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),
             (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),

@@ -2,17 +2,17 @@
 //!
 //! A byte of the shadow stands for eight of the guest's: that of an address is at
 //! `(address >> 3) + BASE`. `BASE` has the bits of 3 at its low end, so the one register that holds
-//! it is also the shift count. Where flags are dead the test is
+//! it is also the shift count. Where flags are dead the test of `[r + 24]` is
 //!
 //! ```text
-//! lea T, [operand]; shrx T, T, BASE; cmp byte [T + BASE], 0; jne suspect
+//! shrx T, r, BASE; cmp word [T + BASE + 3], 0; jne suspect
 //! ```
 //!
 //! Elsewhere nothing may touch them, and a branch would need rcx. There the shadow becomes part of an
-//! address that exists only if all of it is zero:
+//! address that exists only if all of it is zero ([`LAST_WORD`], behind which nothing is):
 //!
 //! ```text
-//! lea T, [operand]; shrx T, T, BASE; movzx T, byte [T + BASE]; rorx T, T, 8; movzx T, byte [T + cell]
+//! shrx T, r, BASE; movzx T, word [T + BASE + 3]; mov T, [T * 8 + LAST_WORD]
 //! ```
 //!
 //! For that every byte of the shadow that is not zero has its highest bit set. Flags that are dead
@@ -20,20 +20,29 @@
 //! second form everywhere ([`Screen::new`], `exact`).
 //!
 //! Accesses whose addresses differ by constants share a test, as far as eight bytes of shadow
-//! reach. Which bytes an access touches exactly is known only to the dispatcher: the test in
+//! reach, and their displacements are part of the shadow's address. Which bytes an access touches exactly is known only to the dispatcher: the test in
 //! translated code may look at a granule too many, never at one too few. Where it finds anything
 //! the superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::accesses::{Accesses, Form, Operand};
 use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
-use super::observe::{NEVER_RESERVED, derived};
+use super::observe::{self, derived};
 use super::superblock::{Guest, Role, Superblock};
+#[cfg(doc)]
+use crate::runner::layout::LAST_WORD;
 use events::plan::GRANULE;
 use events::shape::Segment;
 use iced_x86::{Mnemonic, Register};
 
-/// Most bytes of the guest's that one test covers, wherever they start.
-const REACH: i64 = 7 * GRANULE as i64;
+/// Most bytes of the guest's that one test covers, wherever they start, and wherever the register
+/// points to that they are relative to.
+const REACH: i64 = 6 * GRANULE as i64;
+
+/// Displacements that are divided by the granule instead of being added to their register first.
+/// With a larger one it is the register that may be an offset, and a negative one.
+pub fn is_split(displacement: i64) -> bool {
+    displacement.unsigned_abs() < 0x8000
+}
 
 /// A test, made before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,9 +74,7 @@ impl Screen {
     /// granule, so that no granule too many is tested, and of an access that is not aligned
     /// perhaps one too few.
     pub fn new(superblock: &Superblock, taken: Set, exact: bool, tight: bool) -> Self {
-        let used = superblock.guests.iter().fold(taken.0, |used, guest| used | guest.facts.uses.0);
-        let mut free = (0..16u8)
-            .filter(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register));
+        let mut free = observe::free(superblock, taken);
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         let (base, scratch) = (next(), next());
         let mut checks = group(&places(superblock), tight);
@@ -77,11 +84,6 @@ impl Screen {
             check.keeps_flags = !dead[check.index as usize];
         }
         Self { base, scratch, checks }
-    }
-
-    /// Whether nothing needs to be tested.
-    pub fn is_empty(&self) -> bool {
-        self.checks.is_empty()
     }
 
     /// The tests to make before an instruction.
@@ -154,6 +156,12 @@ fn places(superblock: &Superblock) -> Vec<Place> {
                 let (origin, offset) = origin(operand.form, &values);
                 places.push(Place { index: index as u16, origin, offset, operand: *operand });
             }
+        }
+        if guest.role == Role::Call {
+            // Whatever the callee does, and to the shadow as well.
+            values = std::array::from_fn(|register| (fresh + register as u32, 0));
+            fresh += 16;
+            continue;
         }
         let kept = derived(guest).map(|(to, from, by)| {
             let (value, offset) = values[from as usize];
@@ -231,7 +239,11 @@ fn cover(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
         let by = from.wrapping_sub(start.offset);
         let form = moved(start.operand.form, by).expect("an operand is short");
         // Wherever it starts in its granule.
-        let granules = (bytes as u64 + 2 * (GRANULE - 1)) / GRANULE;
+        let rest = match form {
+            Form::Base(_, displacement) if is_split(displacement) => displacement as u64 % GRANULE,
+            _ => 0,
+        };
+        let granules = (bytes as u64 + rest + 2 * (GRANULE - 1)) / GRANULE;
         let width = granules.next_power_of_two() as u8;
         let segment = start.operand.segment;
         checks.push(Check { index: start.index, form, segment, width, keeps_flags: true });

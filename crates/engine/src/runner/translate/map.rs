@@ -41,6 +41,18 @@ impl Spills {
         self
     }
 
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = Spill> {
+        self.0.into_iter().flatten()
+    }
+
+    /// All of them as one number.
+    pub fn packed(&self) -> u64 {
+        self.iter().fold(0, |packed, Spill { register, slot }| {
+            packed << 8 | u64::from(slot + 1) << 4 | u64::from(register)
+        })
+    }
+
     /// Puts the guest's values back into a copy of the processor's registers.
     pub fn restore(&self, registers: &mut Registers, slots: &[u64]) {
         for spill in self.0.iter().flatten() {

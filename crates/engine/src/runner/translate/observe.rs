@@ -13,8 +13,9 @@
 
 use super::accesses::{Accesses, Form, Operand};
 use super::emit::Emit;
+use super::facts::Set;
 use super::superblock::{Guest, Superblock};
-use crate::runner::cpu::reg::{RCX, RDI, RDX, RSI, RSP};
+use crate::runner::cpu::reg::{RAX, RBP, RBX, RCX, RDI, RDX, RSI, RSP};
 use events::record::FIELD;
 use events::shape::{self, Access, Segment, Shape, Source};
 use iced_x86::{Mnemonic, OpKind};
@@ -51,16 +52,23 @@ pub struct Observer {
 }
 
 /// Registers that inserted code has uses for of its own.
-pub const NEVER_RESERVED: [u8; 3] = [RCX, RDX, RSP];
+pub const NEVER_RESERVED: [u8; 5] = [RAX, RCX, RDX, RSP, RSI];
+
+/// All others, those first that compilers use least: translations that put the same ones aside
+/// need not give them back to each other. Operands relative to the pc want the low ones free.
+pub const PREFERENCE: [u8; 11] = [11, 10, 9, 8, 15, 14, 13, 12, RBP, RBX, RDI];
+
+/// The registers that a superblock leaves alone besides those in `taken`, best first.
+pub fn free(superblock: &Superblock, taken: Set) -> impl Iterator<Item = u8> {
+    let used = superblock.guests.iter().fold(taken.0, |used, guest| used | guest.facts.uses.0);
+    PREFERENCE.into_iter().filter(move |register| used & 1 << register == 0)
+}
 
 impl Observer {
     /// For a superblock that leaves two registers alone, or three if values are stored.
     pub fn new(superblock: &Superblock, first_exit: u32, memory: bool, values: bool) -> Self {
-        let used = superblock.guests.iter().fold(0, |used, guest| used | guest.facts.uses.0);
-        let mut free = (0..16u8)
-            .filter(|register| used & 1 << register == 0 && !NEVER_RESERVED.contains(register));
+        let mut free = free(superblock, Set::default());
         let mut next = || free.next().expect("the superblock leaves registers alone");
-        // The record pointer is best above rdi: pc-relative operands want the low registers.
         let (scratch, record) = (next(), next());
         Self {
             record,

@@ -140,11 +140,14 @@ pub struct Limits<'a> {
     pub alone: bool,
     /// General registers that it must not use, for the engine to work with.
     pub reserved: usize,
+    /// Whether it may go on behind a call to elsewhere: not if one record is made of all of it.
+    pub past_calls: bool,
     /// Whether memory accesses are wanted.
     pub accesses: bool,
     /// Instructions that must not be part of it, unless one is the first.
     pub once: &'a [u64],
-    /// Whether repeated string instructions stand by themselves, for the dispatcher to look after.
+    /// Whether repeated string instructions that may stop early stand by themselves, for the
+    /// dispatcher to look after.
     pub repeats_alone: bool,
     /// Places where the dispatcher must be: a superblock may start there, but not go past.
     pub stops: &'a BTreeSet<u64>,
@@ -156,8 +159,17 @@ impl<'a> Limits<'a> {
     /// So many instructions, and nothing observed.
     pub fn new(instructions: usize, stops: &'a BTreeSet<u64>) -> Self {
         let (reserved, accesses, repeats_alone, code) = (0, false, false, &[]);
-        let alone = false;
-        Self { instructions, alone, reserved, accesses, once: &[], repeats_alone, stops, code }
+        Self {
+            instructions,
+            alone: false,
+            reserved,
+            past_calls: true,
+            accesses,
+            once: &[],
+            repeats_alone,
+            stops,
+            code,
+        }
     }
 
     /// Whether code at `pc` is observed.
@@ -255,7 +267,7 @@ impl<S: CodeSource> Builder<'_, S> {
     fn stands_alone(&self, accesses: &Accesses) -> bool {
         match accesses {
             Accesses::List(_) => false,
-            Accesses::Repeat { .. } => self.limits.repeats_alone,
+            Accesses::Repeat { .. } => self.limits.repeats_alone && !accesses.is_plain_repeat(),
             Accesses::Explicit => true,
         }
     }
@@ -273,9 +285,9 @@ impl<S: CodeSource> Builder<'_, S> {
         Some(back)
     }
 
-    /// The role of a call to elsewhere. What is put aside for observation does not survive it.
+    /// The role of a call to elsewhere.
     fn unfollowed(&self, back: u64) -> Role {
-        let goes_on = self.limits.reserved == 0 && self.open.is_empty() && self.can_follow(back);
+        let goes_on = self.limits.past_calls && self.open.is_empty() && self.can_follow(back);
         if goes_on { Role::Call } else { Role::Last }
     }
 

@@ -91,7 +91,7 @@ impl Execution {
         let mut words = values.join(", ");
         if values.is_empty() {
             let Some(executed) = &found.executed else { bail!("say which --value is meant there") };
-            (wants.parts, wants.memory) = self.trace.used(executed);
+            (wants.parts, wants.memory) = self.trace.used_by(&self.statement(executed));
             words = "what the statement used".into();
         }
         for value in values {
@@ -102,6 +102,39 @@ impl Execution {
             .as_ref()
             .map(|executed| self.trace.blocks.statics[executed.instruction as usize].pc);
         Ok(Asked { thread: found.thread, moment: found.moment, wants, words, pc })
+    }
+
+    /// What is asked about going forward: values at a moment, or all that the statement there
+    /// made, when it has been executed.
+    pub fn asked_forward(&self, at: &str, values: &[String]) -> anyhow::Result<Asked> {
+        if !values.is_empty() {
+            return self.asked(Some(at), values);
+        }
+        let found = self.moment(at)?;
+        let Some(executed) = &found.executed else { bail!("say which --value is meant there") };
+        let statement = self.statement(executed);
+        let last = statement.last().unwrap_or(executed);
+        let mut wants = Wants::default();
+        for executed in &statement {
+            let (parts, memory) = self.trace.defined(executed);
+            wants.parts |= parts;
+            wants.memory.extend(memory);
+        }
+        let pc = Some(self.trace.blocks.statics[executed.instruction as usize].pc);
+        let words = "what the statement made".into();
+        Ok(Asked { thread: found.thread, moment: Moment(last.moment.0 + 1), wants, words, pc })
+    }
+
+    /// All instructions of the statement that begins with one.
+    fn statement(&self, first: &Executed) -> Vec<Executed> {
+        let pc = self.trace.blocks.statics[first.instruction as usize].pc;
+        let line = |pc| self.program.line_at(Address(pc)).map(|found| found.line);
+        let own = line(pc);
+        let own = own.map(|line| (line.file, line.line));
+        self.trace.statement(first, &|other| {
+            let same = || line(other).map(|line| (line.file, line.line)) == own;
+            other == pc || own.is_some() && same()
+        })
     }
 
     /// Adds a value to what is wanted.

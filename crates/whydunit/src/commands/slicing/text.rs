@@ -47,11 +47,14 @@ pub fn statement(number: usize, statement: &Statement, style: Style) -> String {
     format!("{head}\n        {}   {}\n", line(statement), style.faint(&notes.join("; ")))
 }
 
-/// Why a statement is there: who depends on it, through what.
-pub fn reasons(view: &View, on: usize, style: Style) -> String {
+/// Why a statement is there: who depends on it, or going forward on whom it depends, through what.
+pub fn reasons(view: &View, number: usize, style: Style) -> String {
     let mut text = String::new();
-    let mut links: Vec<&Link> = view.links.iter().filter(|link| link.on == on).collect();
-    links.sort_by_key(|link| link.user.is_some_and(|user| user >= on));
+    let own = |link: &&Link| {
+        if view.forward { link.user == Some(number) } else { link.on == number }
+    };
+    let mut links: Vec<&Link> = view.links.iter().filter(own).collect();
+    links.sort_by_key(|link| link.user.is_some_and(|user| user >= number));
     let mut lines: Vec<String> = Vec::new();
     for link in links {
         let user = match link.user {
@@ -59,7 +62,12 @@ pub fn reasons(view: &View, on: usize, style: Style) -> String {
             None => "the question".into(),
         };
         let (here, because, kind) = (link.on_instance, &link.because, link.kind);
-        let line = format!("{user} <- #{here} because of {because} ({kind})");
+        let line = if view.forward {
+            let on = place(&view.statements[link.on]);
+            format!("#{} <- {on}#{here} because of {because} ({kind})", link.user_instance)
+        } else {
+            format!("{user} <- #{here} because of {because} ({kind})")
+        };
         if !lines.contains(&line) {
             lines.push(line);
         }

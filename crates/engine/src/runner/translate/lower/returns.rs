@@ -18,12 +18,13 @@
 //! Each call must have its return, or the processor's stack is off by one for all callers: a call
 //! is translated in line, without either, only if nothing in it can leave the superblock.
 
-use super::{Lower, Pending, SLOT_RCX, SLOT_RDX, Target};
+use super::exits::Pending;
+use super::indirect::Target;
+use super::{Lower, SLOT_RCX, SLOT_RDX};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
 use crate::runner::layout;
 use crate::runner::translate::facts::Flow;
-use crate::runner::translate::map::Spills;
 use std::mem::offset_of;
 
 /// Where the table of returns has the entry of a return address: by its lower 16 bits, as the last
@@ -45,12 +46,13 @@ impl Lower<'_> {
         let pad = self.emit.here();
         self.pending.push((over, Pending::Call { index: self.index, pad }));
         self.pad();
+        self.exchange(self.shared.standing, self.reserved());
     }
 
     /// From the call to the callee.
     pub(super) fn rest_of_call(&mut self, index: u16, pad: u64) {
         self.index = index;
-        self.spills = Spills::default();
+        self.spills = self.reserved();
         match self.guest().facts.flow {
             Flow::Call(target) => {
                 self.note(false);
@@ -87,7 +89,7 @@ impl Lower<'_> {
 
     /// Comes from a return with the target in rdx, and rcx and rdx in their slots.
     fn pad(&mut self) {
-        self.spills = Spills::default().with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
+        self.spills = self.shared.standing.with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
         self.note(false);
         self.emit.store(RSP, -8, RDX);
         self.verify(self.guest().instruction.next_ip(), self.shared.return_elsewhere);

@@ -1,0 +1,172 @@
+//! Calls, decisions and saved registers, going back.
+
+use super::{NO_NODE, Walk};
+use crate::dependence::control::NO_CONTROL;
+use crate::dependence::trace::address;
+use crate::semantics::{Form, Parts, Shuttle};
+use crate::slice::at::At;
+use crate::slice::frames::{Pending, Restore};
+use crate::slice::graph::{Because, Frame, Kind};
+use crate::slice::question::Follow;
+use crate::slice::wanters::Found;
+
+impl Walk<'_> {
+    /// Follows calls, returns and branches; whether someone waited for this one.
+    pub(super) fn control(&mut self, at: &At<'_>, found: &mut Found) -> bool {
+        let form = at.meaning().form;
+        match form {
+            Form::Call(_) | Form::IndirectCall | Form::Return => self.cross(at, found),
+            Form::Branch(_) | Form::IndirectJump | Form::Jump(_) => self.decides(at, found),
+            _ => false,
+        }
+    }
+
+    pub(super) fn decides(&mut self, at: &At<'_>, found: &mut Found) -> bool {
+        let Some(control) = self.question.control else { return false };
+        let top = self.current.frames.top();
+        if top.pending.is_empty() {
+            return false;
+        }
+        let pc = at.instruction.pc;
+        let (tail, mut hit) = (control.leaves(at.id), false);
+        let because = if tail { Because::Call } else { Because::Branch };
+        top.pending.retain(|pending| {
+            let decided = tail || control.parents(pending.node).contains(&pc);
+            if decided {
+                hit = true;
+                found.extend(pending.wanters.iter().map(|node| (*node, Kind::Control, because)));
+            }
+            !decided
+        });
+        hit
+    }
+
+    /// Follows a call or return; whether someone waited for the call.
+    pub(super) fn cross(&mut self, at: &At<'_>, found: &mut Found) -> bool {
+        let crossings = &at.record.block.crossings;
+        let Some(crossing) = crossings.iter().find(|crossing| crossing.index == at.index) else {
+            return false;
+        };
+        let access = &at.record.block.accesses[usize::from(crossing.access)];
+        let Some(slot) = address(access, at.record.payload, at.record.when.bases) else {
+            return false;
+        };
+        if !crossing.call {
+            self.current.frames.enter(slot, false);
+            return false;
+        }
+        let mut hit = false;
+        for frame in self.current.frames.leave(slot) {
+            if let Some(id) = frame.id {
+                let caller = Some((self.frame(), at.id, self.instance(at), at.moment()));
+                self.slice.frames[id as usize] = Frame { caller, slot };
+                if self.open_frames.remove(&id) && self.is_foreign(at.id) {
+                    let parent = self.frame();
+                    self.open_frames.insert(parent);
+                }
+            }
+            self.refuted.extend(frame.restores.iter().map(|restore| restore.moment));
+            hit |= !frame.pending.is_empty();
+            let wanters = frame.pending.iter().flat_map(|pending| &pending.wanters);
+            found.extend(wanters.map(|node| (*node, Kind::Control, Because::Call)));
+        }
+        hit
+    }
+
+    /// Whether the instruction restores a register; its saving is looked for instead.
+    pub(super) fn restores(&mut self, at: &At<'_>) -> bool {
+        let Some(Shuttle::Restore(register)) = at.meaning().shuttle else { return false };
+        let parts = Parts::general(register, 0, 8) & self.current.wanted;
+        if !self.bypass || parts.is_empty() || self.not_restores.contains(&at.moment().0) {
+            return false;
+        }
+        let Some(address) = at.slot(0) else { return false };
+        let mut wanters = Found::new();
+        self.take_parts(parts, &mut wanters);
+        self.saved.add(address, 8);
+        let moment = at.moment().0;
+        let restore = Restore { address, register, parts, moment, wanters };
+        self.current.frames.top().restores.push(restore);
+        true
+    }
+
+    /// Whether an instruction stores where a register was restored from: the saving of that
+    /// register in the same frame, or the restore was none.
+    pub(super) fn saves(&mut self, at: &At<'_>) {
+        for slot in at.meaning().writes() {
+            let (Some(address), bytes) =
+                (at.slot(slot), at.meaning().memory[usize::from(slot)].bytes)
+            else {
+                continue;
+            };
+            if !self.saved.has(address, bytes.into()) {
+                continue;
+            }
+            let saved = match at.meaning().shuttle {
+                Some(Shuttle::Save(register)) => self.current.frames.saved(address, register),
+                _ => None,
+            };
+            match saved {
+                Some(restore) => {
+                    self.saved.take(address, 8);
+                    self.slice.bypassed += 1;
+                    self.current.wanted |= restore.parts;
+                    if !self.slice.cut && self.question.nodes > 0 {
+                        for (node, kind, _) in restore.wanters {
+                            self.wanters.want_parts(self.number, restore.parts, node, kind);
+                        }
+                    }
+                }
+                None => {
+                    self.refute(address, bytes.into());
+                    self.saved.take(address, bytes.into());
+                }
+            }
+        }
+    }
+
+    /// Someone else stored where registers were restored from.
+    pub(super) fn refute(&mut self, address: u64, bytes: u64) {
+        let threads = self.others.values().chain([&self.current]);
+        for thread in threads {
+            self.refuted.extend(thread.frames.overlapping(address, bytes));
+        }
+    }
+
+    /// Waits for the branch that decided about an instruction.
+    pub(super) fn wait(&mut self, at: &At<'_>, node: u32) {
+        if node != NO_NODE && self.is_foreign(at.id) {
+            let frame = self.frame();
+            self.open_frames.insert(frame);
+        }
+        let Some(control) = self.question.control.filter(|_| self.question.follow == Follow::Full)
+        else {
+            return;
+        };
+        let decided = control.node_of(at.id);
+        if decided == NO_CONTROL {
+            return;
+        }
+        let top = self.current.frames.top();
+        let known = top.pending.iter_mut().find(|pending| pending.node == decided);
+        let wanters = match known {
+            Some(pending) => &mut pending.wanters,
+            None => {
+                top.pending.push(Pending { node: decided, wanters: Vec::new() });
+                &mut top.pending.last_mut().expect("just added").wanters
+            }
+        };
+        if node != NO_NODE {
+            wanters.push(node);
+        }
+    }
+
+    /// The number of the innermost frame, which is of interest from now on.
+    pub(super) fn frame(&mut self) -> u32 {
+        let (top, frames) = (self.current.frames.top(), &mut self.slice.frames);
+        *top.id.get_or_insert_with(|| {
+            frames.push(Frame { caller: None, slot: top.slot });
+            frames.len() as u32 - 1
+        })
+    }
+}

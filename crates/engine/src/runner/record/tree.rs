@@ -1,0 +1,339 @@
+//! Memory that the guest's own processes share. While a process has such memory it takes part in a
+//! **tree baton**: of all who do, one at a time runs guest code. A process that takes it again after
+//! another had it looks for what has changed in the shared pages meanwhile, and writes that into its
+//! own log. So each process can be replayed by itself, and sees the others' writes when it saw them.
+//!
+//! The baton is a lock on a byte of the file that all processes of a recording share: the kernel
+//! gives it back when its holder dies, however that happens. A process keeps a copy of every shared
+//! page as it last knew it; only pages that are in memory at all are looked at.
+
+use super::Recorder;
+use super::files::shared;
+use crate::runner::engine::Engine;
+use crate::runner::guest::Checked;
+use crate::runner::memory::Memory;
+use crate::runner::signal::frame::GuestMemory;
+use crate::runner::sys::syscall;
+use crate::runner::thread::Thread;
+use recording::log::{Entry, Position};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+const PAGE: u64 = 4096;
+/// Pages that are read at once.
+const AT_ONCE: u64 = 64;
+
+/// This process's part in the tree baton.
+pub struct Tree {
+    /// Descriptor of the file with the lock.
+    lock: i32,
+    /// This process among those who take part; zero if it does not.
+    number: u32,
+    holds: bool,
+    /// Shared pages as this process last knew them.
+    copies: BTreeMap<u64, Box<[u8]>>,
+    /// Whether the copies are older than this process's own last writes.
+    stale: bool,
+}
+
+impl Tree {
+    /// Takes no part yet.
+    pub fn new(lock: i32) -> Self {
+        Self { lock, number: 0, holds: false, copies: BTreeMap::new(), stale: false }
+    }
+
+    /// Whether this process takes part.
+    pub fn is_member(&self) -> bool {
+        self.number != 0
+    }
+
+    /// Takes part from now on, and has the baton.
+    fn join(&mut self, memory: &Memory) {
+        if self.is_member() {
+            return;
+        }
+        self.number = shared().joined.fetch_add(1, Ordering::AcqRel) + 1;
+        shared().members.fetch_add(1, Ordering::AcqRel);
+        self.lock();
+        self.scan(memory, &mut |_, _| {});
+    }
+
+    /// Takes no part any more.
+    pub fn leave(&mut self) {
+        if self.is_member() {
+            shared().members.fetch_sub(1, Ordering::AcqRel);
+            self.unlock();
+            self.number = 0;
+        }
+    }
+
+    /// Takes the baton; who had it before. Noted now, as a process may die with the baton in hand.
+    fn lock(&mut self) -> u32 {
+        if !self.try_lock(libc::F_SETLK) {
+            shared().waiting.fetch_add(1, Ordering::AcqRel);
+            while !self.try_lock(libc::F_SETLKW) {}
+            let one_less = |waiting: u32| waiting.checked_sub(1);
+            let _ = shared().waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        }
+        self.holds = true;
+        shared().turns.fetch_add(1, Ordering::AcqRel);
+        // SAFETY: a wake touches no memory.
+        unsafe { syscall!(libc::SYS_futex, shared().turns.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        shared().last.swap(self.number, Ordering::AcqRel)
+    }
+
+    fn try_lock(&self, how: i32) -> bool {
+        let range = lock_range(libc::F_WRLCK);
+        // SAFETY: the kernel only reads the description.
+        unsafe { syscall!(libc::SYS_fcntl, self.lock, how, &raw const range) == 0 }
+    }
+
+    fn unlock(&mut self) {
+        let range = lock_range(libc::F_UNLCK);
+        self.holds = false;
+        // SAFETY: the kernel only reads the description.
+        unsafe { syscall!(libc::SYS_fcntl, self.lock, libc::F_SETLK, &raw const range) };
+    }
+
+    /// Lets other processes run.
+    fn release(&mut self, memory: &Memory) {
+        if !self.holds {
+            return;
+        }
+        self.stale |= shared().members.load(Ordering::Acquire) <= 1;
+        if !self.stale {
+            self.scan(memory, &mut |_, _| {});
+        }
+        self.unlock();
+    }
+
+    /// Waits until this process may run; what the others have written meanwhile is told.
+    fn take(&mut self, memory: &Memory, changed: &mut dyn FnMut(u64, &[u8])) {
+        if !self.is_member() || self.holds {
+            return;
+        }
+        if self.lock() == self.number {
+            return;
+        }
+        if std::mem::take(&mut self.stale) {
+            self.copies.clear();
+            self.scan_all(memory, changed);
+        } else {
+            self.scan(memory, changed);
+        }
+    }
+
+    /// Looks for pages that are not as they were last known.
+    fn scan(&mut self, memory: &Memory, changed: &mut dyn FnMut(u64, &[u8])) {
+        let copies = &mut self.copies;
+        each_page(memory, &mut |page, file, now| match copies.get_mut(&page) {
+            Some(copy) if **copy == *now => {}
+            Some(copy) => {
+                let differs = |(old, new): (&u8, &u8)| old != new;
+                let first = copy.iter().zip(now).position(differs).unwrap_or(0);
+                let last = copy.iter().zip(now).rposition(differs).unwrap_or(0);
+                changed(page + first as u64, &now[first..=last]);
+                copy.copy_from_slice(now);
+            }
+            None => {
+                if file || now.iter().any(|byte| *byte != 0) {
+                    changed(page, now);
+                }
+                copies.insert(page, now.into());
+            }
+        });
+    }
+
+    /// Takes every page for changed.
+    fn scan_all(&mut self, memory: &Memory, changed: &mut dyn FnMut(u64, &[u8])) {
+        let copies = &mut self.copies;
+        each_page(memory, &mut |page, _, now| {
+            changed(page, now);
+            copies.insert(page, now.into());
+        });
+    }
+
+    /// Other memory is there now.
+    pub fn forget(&mut self, range: Range<u64>) {
+        if !self.copies.is_empty() && !range.is_empty() {
+            self.copies.retain(|page, _| !range.contains(page));
+        }
+    }
+}
+
+fn lock_range(kind: i32) -> libc::flock {
+    let (l_type, l_whence) = (kind as i16, libc::SEEK_SET as i16);
+    libc::flock { l_type, l_whence, l_start: 0, l_len: 1, l_pid: 0 }
+}
+
+/// Hands on every page of shared memory that is in memory: its address, whether a file is behind
+/// it, its contents.
+fn each_page(memory: &Memory, put: &mut dyn FnMut(u64, bool, &[u8])) {
+    let mut buffer = vec![0; (AT_ONCE * PAGE) as usize];
+    for (range, mapping) in memory.iter().filter(|(_, mapping)| mapping.shared) {
+        for part in resident(range) {
+            for start in part.clone().step_by((AT_ONCE * PAGE) as usize) {
+                let length = (part.end - start).min(AT_ONCE * PAGE) as usize;
+                let into = &mut buffer[..length];
+                if Checked.read(start, into) {
+                    for (index, page) in into.chunks(PAGE as usize).enumerate() {
+                        put(start + index as u64 * PAGE, mapping.file.is_some(), page);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The parts of a shared mapping that are in memory, whoever has put them there.
+pub fn resident(range: Range<u64>) -> Vec<Range<u64>> {
+    let pages = (range.end - range.start) / PAGE;
+    let mut there = vec![0u8; pages as usize];
+    // SAFETY: the kernel writes a byte for each page.
+    let answer = unsafe {
+        syscall!(libc::SYS_mincore, range.start, range.end - range.start, there.as_mut_ptr())
+    };
+    if answer < 0 {
+        return vec![range];
+    }
+    let mut parts: Vec<Range<u64>> = Vec::new();
+    for (index, _) in there.iter().enumerate().filter(|(_, byte)| **byte & 1 != 0) {
+        let page = range.start + index as u64 * PAGE;
+        match parts.last_mut() {
+            Some(last) if last.end == page => last.end += PAGE,
+            _ => parts.push(page..page + PAGE),
+        }
+    }
+    parts
+}
+
+/// Whether other processes may have the memory of a mapping call that is about to be made.
+pub fn joins(engine: &mut Engine) {
+    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    recorder.tree.join(memory);
+}
+
+/// Before a child is made: if it will share memory with us both take part.
+pub fn before_fork(engine: &mut Engine) {
+    let shares = engine.memory.iter().any(|(_, mapping)| mapping.shared && can_change(mapping));
+    if !shares {
+        return;
+    }
+    let Engine { recorder: Some(recorder), memory, .. } = engine else {
+        engine.region.shares = true;
+        return;
+    };
+    recorder.tree.join(memory);
+    // What the child knows is what there is now.
+    recorder.tree.stale = false;
+    recorder.tree.scan(memory, &mut |_, _| {});
+}
+
+/// A file that can only be read is not changed through its mapping.
+fn can_change(mapping: &crate::runner::memory::Mapping) -> bool {
+    mapping.file.is_none() || mapping.protection & libc::PROT_WRITE != 0
+}
+
+/// In the child of a fork.
+pub fn forked(recorder: &mut Recorder, memory: &Memory) {
+    if recorder.tree.is_member() {
+        recorder.tree.number = shared().joined.fetch_add(1, Ordering::AcqRel) + 1;
+        shared().members.fetch_add(1, Ordering::AcqRel);
+        recorder.tree.holds = false;
+        take(recorder, memory, None);
+    }
+}
+
+/// The process is about to become another program, or was and could not: it has none of this memory
+/// for as long as nobody knows.
+pub fn executes(engine: &mut Engine, done: bool) {
+    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    if !recorder.tree.is_member() {
+        return;
+    }
+    if done {
+        recorder.tree.release(memory);
+        shared().members.fetch_sub(1, Ordering::AcqRel);
+    } else {
+        shared().members.fetch_add(1, Ordering::AcqRel);
+        take(recorder, memory, None);
+    }
+}
+
+/// The process is about to put its own baton down.
+pub fn lets_go(engine: &mut Engine, thread: &Thread) {
+    let Engine { recorder: Some(recorder), memory, threads, .. } = engine else { return };
+    if !recorder.tree.holds {
+        return;
+    }
+    // A child that shares our memory is another process to the lock.
+    let foreign = |thread: &&*mut Thread| {
+        // SAFETY: threads in the list have not been freed.
+        unsafe { (***thread).foreign && (***thread).tid > 0 }
+    };
+    let mixed = thread.foreign || threads.iter().any(|thread| foreign(&thread));
+    if mixed || !crate::runner::baton::wanted() {
+        recorder.tree.release(memory);
+    }
+}
+
+/// The process has its own baton.
+pub fn takes(engine: &mut Engine) {
+    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    take(recorder, memory, None);
+}
+
+fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
+    let (mut writes, mut payload) = (Vec::new(), Vec::new());
+    recorder.tree.take(memory, &mut |start, bytes| {
+        writes.push((start, bytes.len() as u64));
+        payload.extend(bytes);
+    });
+    if !writes.is_empty() {
+        recorder.put(&Entry::Others { at, writes }, payload.len() as u32);
+        recorder.log.append(&payload);
+    }
+}
+
+/// Whether another process waits for this one.
+pub fn is_wanted(engine: &Engine) -> bool {
+    let member = engine.recorder.as_ref().is_some_and(|recorder| recorder.tree.is_member());
+    member && shared().waiting.load(Ordering::Acquire) > 0
+}
+
+/// The running thread has had its ticks, and another process waits.
+pub fn gives_way(engine: &mut Engine) {
+    let at = super::position(&engine.memory);
+    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let turn = shared().turns.load(Ordering::Acquire);
+    recorder.tree.release(memory);
+    let patience = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+    // SAFETY: the kernel reads the word and the time.
+    let answer = unsafe {
+        let word = shared().turns.as_ptr();
+        syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, turn, &raw const patience)
+    };
+    if answer == -i64::from(libc::ETIMEDOUT) {
+        // Whoever waited has died.
+        shared().waiting.store(0, Ordering::Release);
+    }
+    take(recorder, memory, Some(at));
+}
+
+/// A file or segment that was there before the recording began is somebody else's.
+pub fn is_foreign(seconds: u64, nanoseconds: u64) -> bool {
+    // The clock that files are stamped by is coarse.
+    const COARSE: u64 = 20_000_000;
+    let made = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
+    made + COARSE < shared().began.load(Ordering::Acquire)
+}
+
+/// Notes when the recording began, if this is the first process of it.
+pub fn begins() {
+    let mut now = [0u64; 2];
+    // SAFETY: the kernel writes one `timespec`.
+    unsafe { syscall!(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, now.as_mut_ptr()) };
+    let now = now[0] * 1_000_000_000 + now[1];
+    let _ = shared().began.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
+}
