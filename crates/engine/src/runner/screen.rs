@@ -70,7 +70,7 @@ impl Shadow {
         // SAFETY: as in `paint`.
         unsafe {
             std::ptr::write_bytes(start as *mut u8, 0, (first - start) as usize);
-            syscall!(libc::SYS_madvise, first, last - first, libc::MADV_REMOVE);
+            syscall!(libc::SYS_madvise, first, last - first, libc::MADV_DONTNEED);
             std::ptr::write_bytes(last as *mut u8, 0, (end - last) as usize);
         }
     }

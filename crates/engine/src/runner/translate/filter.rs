@@ -20,9 +20,10 @@
 //! second form everywhere ([`Screen::new`], `exact`).
 //!
 //! Accesses whose addresses differ by constants share a test, as far as eight bytes of shadow
-//! reach, and their displacements are part of the shadow's address. Which bytes an access touches exactly is known only to the dispatcher: the test in
-//! translated code may look at a granule too many, never at one too few. Where it finds anything
-//! the superblock is left, the dispatcher looks closely, and the instruction runs without a test.
+//! reach, and their displacements are part of the shadow's address. Which bytes an access touches
+//! exactly is known only to the dispatcher: the test in translated code may look at a granule too
+//! many, never at one too few (unless it is asked to be `tight`). Where it finds anything the
+//! superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::accesses::{Accesses, Form, Operand};
 use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
