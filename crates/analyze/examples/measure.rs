@@ -1,8 +1,9 @@
-//! Measures slices of a saved stream: `measure EVENTS MILLIONS [PROGRAM]`. Takes the first so many
+//! Measures slices of a saved stream: `measure EVENTS MILLIONS [FULL]`. Takes the first so many
 //! million instructions as the window, and prints as JSON the time to prepare it, the bytes kept
 //! for an instruction, the peak memory of the process, and the times of slices of the last 20
-//! values read from memory, thin and full. Times are those of the processor, which on an idle
-//! machine are those of the clock: everything here runs on one thread.
+//! values read from memory, thin and full (of full ones only `FULL`, if that is given). Times are
+//! those of the processor, which on an idle machine are those of the clock: everything here runs on
+//! one thread.
 
 use analyze::dependence::control::{Code, Control, NoCode};
 use analyze::dependence::trace::{Item, address};
@@ -10,13 +11,28 @@ use analyze::dependence::{Moment, Trace};
 use analyze::slice::{Follow, Question, Wants};
 use events::Consumer;
 use std::fs::File;
-use std::io::BufReader;
+use std::io::{BufReader, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A window: the start of a stream.
 struct Window {
     trace: Trace,
     limit: u64,
     spent: f64,
+    full: Arc<AtomicBool>,
+}
+
+/// A file that ends when the window is full.
+struct Until {
+    file: BufReader<File>,
+    full: Arc<AtomicBool>,
+}
+
+impl Read for Until {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        if self.full.load(Ordering::Relaxed) { Ok(0) } else { self.file.read(into) }
+    }
 }
 
 impl Consumer for Window {
@@ -25,6 +41,8 @@ impl Consumer for Window {
             let start = seconds();
             self.trace.records(bytes);
             self.spent += seconds() - start;
+        } else {
+            self.full.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -69,13 +87,16 @@ fn peak_megabytes() -> u64 {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, events, millions, ..] = &arguments[..] else {
-        return Err("usage: measure EVENTS MILLIONS".into());
+    let [_, events, millions, rest @ ..] = &arguments[..] else {
+        return Err("usage: measure EVENTS MILLIONS [FULL]".into());
     };
+    let most_full = rest.first().map_or(Ok(usize::MAX), |number| number.parse())?;
     let limit = (millions.parse::<f64>()? * 1e6) as u64;
-    let mut window = Window { trace: Trace::default(), limit, spent: 0.0 };
+    let full = Arc::new(AtomicBool::new(false));
+    let mut window = Window { trace: Trace::default(), limit, spent: 0.0, full: full.clone() };
+    let file = Until { file: BufReader::new(File::open(events)?), full };
     // A stream that was cut off is as good as its part.
-    let _ = events::file::feed(BufReader::new(File::open(events)?), &mut window);
+    let _ = events::file::feed(file, &mut window);
     window.trace.end();
     let Window { trace, spent, .. } = window;
     let start = seconds();
@@ -85,7 +106,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut results = Vec::new();
     for follow in [Follow::Thin, Follow::Full] {
         let (mut times, mut sizes) = (Vec::new(), Vec::new());
-        for (thread, moment, address, bytes) in &reads {
+        let most = if follow == Follow::Full { most_full } else { usize::MAX };
+        for (thread, moment, address, bytes) in reads.iter().take(most) {
             let wants = Wants { memory: vec![(*address, *bytes)], ..Wants::default() };
             let mut question = Question::new(*thread, Moment(*moment), wants, follow);
             question.control = Some(&control);
@@ -102,7 +124,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let most = times.last().copied().unwrap_or(0.0);
         let size = sizes.get(middle).copied().unwrap_or(0);
         results.push(format!(
-            "\"{follow:?}\": {{\"median_s\": {median:.4}, \"max_s\": {most:.4}, \"median_size\": {size}}}"
+            "\"{follow:?}\": {{\"slices\": {}, \"median_s\": {median:.4}, \"max_s\": {most:.4}, \
+             \"median_size\": {size}}}",
+            times.len()
         ));
     }
     println!(

@@ -36,11 +36,35 @@ pub struct Crossing {
     pub access: u16,
 }
 
+/// When an instruction must be looked at by someone who goes back and wants little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// If it defines a register part that is wanted.
+    Defines,
+    /// Also if it stores to what is wanted.
+    Stores,
+    /// Also if a decision is wanted.
+    Decides,
+    /// Whatever is wanted.
+    Always,
+}
+
+/// What of an instruction most can be passed by with.
+#[derive(Clone, Copy, Debug)]
+pub struct Quick {
+    /// Register parts that it defines.
+    pub defines: Parts,
+    /// When it must be looked at.
+    pub look: Look,
+}
+
 /// A superblock.
 #[derive(Debug)]
 pub struct Block {
     /// Its instructions, as numbers of [`Static`]s.
     pub instructions: Vec<u32>,
+    /// The same, for a quick look: side by side in memory.
+    pub quick: Vec<Quick>,
     /// Their accesses, in order.
     pub accesses: Vec<Access>,
     /// Where the accesses of each instruction begin; one more entry than instructions.
@@ -92,60 +116,113 @@ impl Exit {
     }
 }
 
+/// In place of a superblock: it has not been seen.
+const NO_BLOCK: u32 = u32::MAX;
+
+/// How a superblock was left: instructions that executed, whether the next one got some way,
+/// whether the last is a branch that was taken.
+pub type Way = (u16, bool, bool);
+
 /// All superblocks, exits and instructions of a stream.
 #[derive(Default)]
 pub struct Blocks {
     /// The instructions.
     pub statics: Vec<Static>,
-    /// The superblocks, by number of the stream's shape.
+    /// The superblocks.
     pub blocks: Vec<Block>,
     /// The exits.
     pub exits: Vec<Exit>,
     /// Exits of each superblock.
     by_block: Vec<Vec<u32>>,
+    /// The superblocks of the stream that is read, by number of its shapes.
+    numbers: Vec<u32>,
+    /// Superblocks by where they begin.
+    starts: FxHashMap<u64, Vec<u32>>,
     /// Instructions by address and bytes; code can change.
     known: FxHashMap<(u64, [u8; 15]), u32>,
     factory: Option<InstructionInfoFactory>,
 }
 
 impl Blocks {
+    /// Another stream begins, which numbers its shapes anew.
+    pub fn begin_stream(&mut self) {
+        self.numbers.clear();
+    }
+
     /// The number of an exit, which is made when first seen. `number` is that of the shape.
-    pub fn exit(
-        &mut self,
-        number: u32,
-        shape: &Shape,
-        (executed, interrupted, taken): (u16, bool, bool),
-        payload: u16,
-    ) -> u32 {
-        while self.blocks.len() <= number as usize {
-            self.blocks.push(Block::empty());
-            self.by_block.push(Vec::new());
-        }
-        if self.blocks[number as usize].instructions.is_empty() {
-            self.blocks[number as usize] = self.block(shape);
-        }
-        let same = |exit: &Exit| {
-            (exit.executed, exit.interrupted, exit.taken) == (executed, interrupted, taken)
+    pub fn exit(&mut self, number: u32, shape: &Shape, way: Way, payload: u16) -> u32 {
+        let block = match self.numbers.get(number as usize) {
+            Some(block) if *block != NO_BLOCK => *block,
+            _ => {
+                let block = self.find_block(shape).unwrap_or_else(|| self.add_block(shape));
+                note_number(&mut self.numbers, number, block);
+                block
+            }
         };
-        let found = self.by_block[number as usize]
-            .iter()
-            .copied()
-            .find(|exit| same(&self.exits[*exit as usize]));
-        found.unwrap_or_else(|| {
-            let exit = self.make_exit(number, (executed, interrupted, taken), payload);
+        self.exit_of(block, way, payload).unwrap_or_else(|| {
+            let exit = self.make_exit(block, way, payload);
             self.exits.push(exit);
             let id = self.exits.len() as u32 - 1;
-            self.by_block[number as usize].push(id);
+            self.by_block[block as usize].push(id);
             id
         })
     }
 
-    fn make_exit(
+    /// The number of an exit, if it is known. `numbers` has what is known of the stream's shapes.
+    pub fn find_exit(
         &self,
+        numbers: &mut Vec<u32>,
         number: u32,
-        (executed, interrupted, taken): (u16, bool, bool),
+        shape: &Shape,
+        way: Way,
         payload: u16,
-    ) -> Exit {
+    ) -> Option<u32> {
+        let block = match numbers.get(number as usize) {
+            Some(block) if *block != NO_BLOCK => *block,
+            _ => {
+                let block = self.find_block(shape)?;
+                note_number(numbers, number, block);
+                block
+            }
+        };
+        self.exit_of(block, way, payload)
+    }
+
+    #[inline]
+    fn exit_of(&self, block: u32, way: Way, payload: u16) -> Option<u32> {
+        let same = |id: &&u32| {
+            let exit = &self.exits[**id as usize];
+            (exit.executed, exit.interrupted, exit.taken) == way && exit.payload == payload
+        };
+        self.by_block[block as usize].iter().find(same).copied()
+    }
+
+    /// A superblock with the same instructions and accesses.
+    fn find_block(&self, shape: &Shape) -> Option<u32> {
+        let first = shape.instructions.first()?;
+        let same = |number: &&u32| {
+            let block = &self.blocks[**number as usize];
+            block.instructions.len() == shape.instructions.len()
+                && block.accesses == shape.accesses
+                && block.instructions.iter().zip(&shape.instructions).all(|(id, instruction)| {
+                    self.known.get(&(instruction.pc, whole(instruction))) == Some(id)
+                })
+        };
+        self.starts.get(&first.pc)?.iter().find(same).copied()
+    }
+
+    fn add_block(&mut self, shape: &Shape) -> u32 {
+        let block = self.block(shape);
+        self.blocks.push(block);
+        self.by_block.push(Vec::new());
+        let number = self.blocks.len() as u32 - 1;
+        if let Some(first) = shape.instructions.first() {
+            self.starts.entry(first.pc).or_default().push(number);
+        }
+        number
+    }
+
+    fn make_exit(&self, number: u32, (executed, interrupted, taken): Way, payload: u16) -> Exit {
         let block = &self.blocks[number as usize];
         let begun = executed + u16::from(interrupted);
         let ran = &block.instructions[..usize::from(begun).min(block.instructions.len())];
@@ -196,9 +273,21 @@ impl Blocks {
             block.instructions.push(id);
             let first = shape.accesses.partition_point(|access| access.index < index) as u16;
             block.first_access.push(first);
-            let form = self.statics[id as usize].meaning.form;
+            let meaning = &self.statics[id as usize].meaning;
+            let form = meaning.form;
             let own = shape.accesses.iter().enumerate().skip(first.into());
             let mut own = own.take_while(|(_, access)| access.index == index);
+            let irregular =
+                |access: &Access| matches!(access.source, Source::Explicit | Source::Repeat { .. });
+            let look = match form {
+                _ if own.clone().any(|(_, access)| irregular(access)) => Look::Always,
+                _ if meaning.repeats.is_some() => Look::Always,
+                Form::Branch(_) | Form::Jump(_) | Form::IndirectJump => Look::Decides,
+                Form::Plain | Form::Stop if meaning.writes().next().is_some() => Look::Stores,
+                Form::Plain | Form::Stop => Look::Defines,
+                _ => Look::Always,
+            };
+            block.quick.push(Quick { defines: meaning.defines, look });
             match form {
                 Form::Call(_) | Form::IndirectCall => {
                     if let Some((access, _)) = own.find(|(_, access)| access.write) {
@@ -230,8 +319,7 @@ impl Blocks {
     }
 
     fn instruction(&mut self, instruction: &events::shape::Instruction) -> u32 {
-        let mut bytes = instruction.bytes;
-        bytes[usize::from(instruction.length.min(15))..].fill(0);
+        let bytes = whole(instruction);
         if let Some(known) = self.known.get(&(instruction.pc, bytes)) {
             return *known;
         }
@@ -246,10 +334,25 @@ impl Blocks {
     }
 }
 
+/// The bytes of an instruction, with nothing behind them.
+fn whole(instruction: &events::shape::Instruction) -> [u8; 15] {
+    let mut bytes = instruction.bytes;
+    bytes[usize::from(instruction.length.min(15))..].fill(0);
+    bytes
+}
+
+fn note_number(numbers: &mut Vec<u32>, number: u32, block: u32) {
+    if numbers.len() <= number as usize {
+        numbers.resize(number as usize + 1, NO_BLOCK);
+    }
+    numbers[number as usize] = block;
+}
+
 impl Block {
     fn empty() -> Self {
         Self {
             instructions: Vec::new(),
+            quick: Vec::new(),
             accesses: Vec::new(),
             first_access: vec![0],
             stores: Vec::new(),

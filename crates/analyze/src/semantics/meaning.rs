@@ -242,7 +242,11 @@ impl Meaning {
     pub fn of(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Self {
         let info = factory.info(instruction);
         let access = std::array::from_fn(|operand| info.op_access(operand as u32));
-        let memory = operands(info.used_memory());
+        let mut memory = operands(info.used_memory());
+        if instruction.mnemonic() == Mnemonic::Leave {
+            // The frame pointer becomes the stack pointer, which is a position and not data.
+            memory.iter_mut().for_each(|operand| operand.address = Parts::NONE);
+        }
         let used = info.used_registers();
         let draft = Draft { instruction, access, memory, used };
         let form = form(instruction);
@@ -450,7 +454,7 @@ impl Draft<'_> {
     fn how(&self) -> How {
         use Mnemonic as M;
         match self.instruction.mnemonic() {
-            M::Add | M::Sub | M::Inc | M::Dec | M::Lea | M::Xadd | M::And => How::Offset,
+            M::Add | M::Sub | M::Inc | M::Dec | M::Lea | M::Xadd | M::And | M::Or => How::Offset,
             _ => How::Combined,
         }
     }

@@ -18,8 +18,8 @@ use super::instances::Instances;
 use super::members::Members;
 use super::question::{Follow, Question};
 use super::wanters::Found;
+use crate::dependence::Trace;
 use crate::dependence::trace::{Item, When, address};
-use crate::dependence::{Moment, Trace};
 use crate::semantics::{Form, Parts};
 use flows::Made;
 use frames::Frames;
@@ -343,8 +343,3 @@ impl<'a> Forward<'a> {
 
 /// System calls that write more than this map memory.
 const LARGEST_RESULT: u64 = 1 << 16;
-
-impl Moment {
-    /// Later than everything.
-    pub const NEVER: Self = Self(u64::MAX);
-}

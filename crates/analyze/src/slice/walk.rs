@@ -13,6 +13,7 @@ use super::graph::{Kind, Node, Slice, What};
 use super::instances::Instances;
 use super::question::{Follow, Question};
 use super::wanters::{Found, Wanters};
+use crate::dependence::block::Look;
 use crate::dependence::trace::{Item, When, address};
 use crate::dependence::wanted::Wanted;
 use crate::dependence::{Moment, Trace};
@@ -68,6 +69,8 @@ pub struct Walk<'a> {
     /// Frames of foreign code whose call is looked for.
     open_frames: FxHashSet<u32>,
     foreign: FxHashMap<u32, bool>,
+    /// Room for what is found out about one instruction.
+    scratch: (Found, Next),
 }
 
 /// What an instruction that is in the slice wants in turn.
@@ -78,6 +81,11 @@ struct Next {
 }
 
 impl Next {
+    fn clear(&mut self) {
+        self.parts = Default::default();
+        self.memory.clear();
+    }
+
     fn parts(&mut self, kind: Kind, parts: Parts) {
         self.parts[kind as usize] |= parts;
     }
@@ -116,6 +124,7 @@ impl<'a> Walk<'a> {
             refuted: Vec::new(),
             open_frames: FxHashSet::default(),
             foreign: FxHashMap::default(),
+            scratch: Default::default(),
         };
         walk.ask();
         walk
@@ -294,6 +303,9 @@ impl<'a> Walk<'a> {
         self.slice.walked += u64::from(record.exit.executed);
         if self.concerns(record) {
             for index in (0..end).rev() {
+                if self.passes_by(record, index) {
+                    continue;
+                }
                 let id = record.block.instructions[usize::from(index)];
                 let instruction = &self.trace.blocks.statics[id as usize];
                 self.instruction(&At { record, index, id, instruction });
@@ -308,7 +320,7 @@ impl<'a> Walk<'a> {
             let at = At { record, index, id, instruction };
             let mut found = Found::new();
             if self.cross(&at, &mut found) {
-                self.include(&at, &found, Next::default(), true);
+                self.include(&at, &found, &mut Next::default(), true);
             }
         }
     }
@@ -334,10 +346,40 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Whether an instruction neither defines nor decides anything that is wanted.
+    #[inline]
+    fn passes_by(&mut self, record: &Record<'_>, index: u16) -> bool {
+        let quick = &record.block.quick[usize::from(index)];
+        if quick.defines.meets(&self.current.wanted) {
+            return false;
+        }
+        match quick.look {
+            Look::Defines => true,
+            Look::Decides => self.current.frames.top().pending.is_empty(),
+            Look::Stores => {
+                let (memory, saved) = (&mut self.memory, &mut self.saved);
+                let accesses = &record.block.accesses[record.block.accesses_of(index)];
+                !accesses.iter().filter(|access| access.write).any(|access| {
+                    let at = address(access, record.payload, record.when.bases);
+                    let bytes = access.size.into();
+                    at.is_none_or(|at| memory.has(at, bytes) || saved.has(at, bytes))
+                })
+            }
+            Look::Always => false,
+        }
+    }
+
     fn instruction(&mut self, at: &At<'_>) {
-        let mut found = Found::new();
-        let mut next = Next::default();
-        let decided = self.control(at, &mut found);
+        // Most instructions need no room of their own for this.
+        let (mut found, mut next) = std::mem::take(&mut self.scratch);
+        found.clear();
+        next.clear();
+        self.look_at(at, &mut found, &mut next);
+        self.scratch = (found, next);
+    }
+
+    fn look_at(&mut self, at: &At<'_>, found: &mut Found, next: &mut Next) {
+        let decided = self.control(at, found);
         let mut hit = decided;
         let meaning = at.meaning();
         if meaning.form == Form::Syscall
@@ -346,20 +388,20 @@ impl<'a> Walk<'a> {
             self.complete(at, &input);
         }
         if let Some(operation) = meaning.repeats {
-            hit |= self.string(at, operation, &mut found, &mut next);
-        } else if at.is_irregular() {
-            hit |= self.irregular(at, &mut found, &mut next);
+            hit |= self.string(at, operation, found, next);
+        } else if at.record.block.irregular && at.is_irregular() {
+            hit |= self.irregular(at, found, next);
         } else if meaning.defines.meets(&self.current.wanted)
             || meaning.memory.iter().any(|operand| operand.write)
         {
             if self.restores(at) {
                 return;
             }
-            hit |= self.flows(at, &mut found, &mut next);
+            hit |= self.flows(at, found, next);
             self.saves(at);
         }
         if hit && !meaning.frame {
-            self.include(at, &found, next, decided);
+            self.include(at, found, next, decided);
         }
     }
 }

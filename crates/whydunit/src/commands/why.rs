@@ -2,7 +2,7 @@
 
 use super::run::Guest;
 use super::slicing::execution::Execution;
-use super::slicing::text;
+use super::slicing::{text, windows};
 use crate::exit::Exit;
 use crate::render::style::Style;
 use crate::render::{self};
@@ -29,6 +29,9 @@ pub struct Why {
     /// Show all statements
     #[arg(long)]
     all: bool,
+    /// Most memory for what is kept of a recording; the rest is replayed again
+    #[arg(long, value_name = "SIZE", value_parser = windows::size, default_value_t = windows::MEMORY)]
+    memory: u64,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -47,11 +50,12 @@ struct Report<'a> {
 impl Why {
     /// Runs the program and explains its end.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let execution = Execution::run(&self.guest)?;
+        let execution = Execution::run(&self.guest, self.memory)?;
         let asked = ending::ask(&execution.trace, &execution.ended());
         let first = asked.first().context("the program executed nothing")?;
         let control = Control::of(&execution.trace, &execution.program);
         let explanation = explain(&execution.trace, &execution.program, &control, &asked);
+        execution.complete()?;
         let ended = execution.ending();
         let out = if self.json {
             let report =

@@ -46,9 +46,9 @@ pub fn file(seed: u64, programs: usize, threads: bool) -> String {
         let _ = writeln!(text, "    results[{number}] = program{number}({}u);", random.below(100));
     }
     if threads {
-        text += "    }\n    done[part] = 1;\n}\n";
+        text += "    }\n    __sync_fetch_and_add(&done, 1);\n    futex(1, 2);\n}\n";
         text += "void run(void) {\n    spawn(work, 0);\n    spawn(work, 1);\n";
-        text += "    while (!done[0] || !done[1]) call3(24, 0, 0, 0);\n";
+        text += "    for (int n; (n = done) < 2;) futex(0, n);\n";
     }
     text += "    call3(1, 1, (long)results, sizeof results);\n    call3(231, 0, 0, 0);\n}\n";
     text
@@ -74,7 +74,14 @@ void *memset(void *to, int value, unsigned long n) {
     return result;
 }
 static u32 globals[8];
-static volatile int done[2];
+static volatile int done;
+/* Waits (0) while `done` is `value`, or wakes (1) who waits. */
+static void futex(long what, long value) {
+    register long timeout __asm__("r10") = 0;
+    long r;
+    __asm__ volatile("syscall" : "=a"(r) : "a"(202), "D"(&done), "S"(what), "d"(value), "r"(timeout)
+                     : "rcx", "r11", "memory");
+}
 static long stacks[2][8192];
 __asm__("thread: xor %ebp,%ebp\n pop %rdi\n pop %rax\n call *%rax\n"
         " mov $60,%eax\n xor %edi,%edi\n syscall\n");

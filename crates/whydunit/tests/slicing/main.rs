@@ -7,7 +7,7 @@ mod reference;
 mod support;
 
 use analyze::dependence::control::Control;
-use analyze::dependence::trace::Item;
+use analyze::dependence::trace::{Item, Past};
 use analyze::dependence::{Moment, Trace};
 use analyze::semantics::Parts;
 use analyze::slice::{Follow, Members, Question, Wants};
@@ -53,15 +53,20 @@ fn trace(stream: &[Vec<u8>]) -> Trace {
     trace
 }
 
-fn build(name: &str, source: &str, flags: &[&str]) -> PathBuf {
+/// Where programs are built.
+fn folder() -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("slicing");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let (file, program) = (folder.join(format!("{name}.c")), folder.join(name));
-    std::fs::write(&file, source).expect("written");
+    folder
+}
+
+fn build(name: &str, file: &Path, flags: &[&str]) -> PathBuf {
+    let program = folder().join(name);
     let built = Command::new("gcc")
         .args(["-w", "-g", "-static", "-nostdlib", "-no-pie", "-fno-stack-protector"])
+        .args(["-fno-builtin", "-fno-tree-loop-distribute-patterns"])
         .args(flags)
-        .arg(&file)
+        .arg(file)
         .arg("-o")
         .arg(&program)
         .output()
@@ -276,14 +281,92 @@ fn limited(case: &Case, options: &Options) -> usize {
     total + case.forward(&seed, &options, &Limits::default())
 }
 
+/// A past that keeps all streams, to be asked for windows again.
+struct Kept(Vec<Vec<Vec<u8>>>);
+
+impl Past for Kept {
+    fn again(&mut self, window: usize) -> Result<Vec<Vec<u8>>, String> {
+        Ok(self.0[window].clone())
+    }
+}
+
+/// The stream of a program that runs so often in a row: every run is a window.
+fn windowed(stream: &[Vec<u8>], windows: usize, most_bytes: u64) -> Trace {
+    let past = Kept(vec![stream.to_vec(); windows]);
+    let mut trace = Trace::windowed(most_bytes, Box::new(past));
+    for _ in 0..windows {
+        stream.iter().for_each(|chunk| trace.records(chunk));
+        trace.end_window();
+    }
+    trace
+}
+
+#[test]
+fn what_is_dropped_is_the_same_when_it_is_made_again() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/slices/memory.c");
+    let program = build("windows", &file, &["-O1"]);
+    let stream = stream(&program);
+    let (all, few) = (windowed(&stream, 4, u64::MAX), windowed(&stream, 4, 1));
+    assert_eq!((all.len(), all.bytes()), (few.len(), few.bytes()));
+    assert_eq!((all.kept(), few.kept()), (all.bytes(), 0));
+    let control = Control::of(&all, &opened(&program));
+    let (results, bytes) = written(&all);
+    for number in 0..bytes / 8 {
+        for moment in [all.len(), all.len() / 2] {
+            let wants = Wants { memory: vec![(results + number * 8, 8)], ..Wants::default() };
+            let mut question = Question::new(1, Moment(moment), wants, Follow::Full);
+            question.control = Some(&control);
+            let (one, other) = (question.answer(&all), question.answer(&few));
+            assert_eq!(one.nodes, other.nodes);
+            assert_eq!((one.edges, one.counts), (other.edges, other.counts));
+            let (one, other) = (question.forward(&all), question.forward(&few));
+            assert_eq!((one.0.nodes, one.1), (other.0.nodes, other.1));
+        }
+    }
+    assert!(few.made_again() > 4 && few.failure().is_none());
+    assert_eq!(all.made_again(), 0);
+}
+
+/// A recording that is longer than one window, asked with much memory and with little.
+#[test]
+fn a_recording_gives_the_same_slice_with_any_memory() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/slices/long_run.c");
+    let (program, recording) = (folder().join("long_run"), folder().join("long_run.recording"));
+    let built = Command::new("gcc").args(["-g", "-O1", "-o"]).args([&program, &file]).status();
+    assert!(built.expect("a compiler").success());
+    let recorded = support::tool(&["record", "--force", "-o"])
+        .arg(&recording)
+        .arg("--")
+        .arg(&program)
+        .arg("2500000")
+        .output()
+        .expect("the tool");
+    assert!(recording.exists(), "{}", support::errors(&recorded));
+    for kind in ["thin", "full"] {
+        let answers: Vec<String> = ["2G", "4M"]
+            .iter()
+            .map(|memory| {
+                let arguments = ["slice", "--json", "--kind", kind, "--memory", memory];
+                let asked = support::tool(&arguments).arg(&recording).output().expect("the tool");
+                assert!(asked.status.success(), "{}", support::errors(&asked));
+                String::from_utf8(asked.stdout).expect("text")
+            })
+            .collect();
+        assert!(answers[0].contains("long_run.c"), "{}", answers[0]);
+        assert!(answers[0] == answers[1], "{kind}: the answers differ");
+    }
+}
+
 const LEVELS: [&[&str]; 3] = [&["-O0"], &["-O1"], &["-O2"]];
 const PROGRAMS: usize = 50;
 
 fn generated(seeds: std::ops::Range<u64>, threads: bool) {
     for seed in seeds {
         let level = LEVELS[seed as usize % 3];
-        let source = generate::file(seed, PROGRAMS, threads);
-        let program = build(&format!("generated-{seed}"), &source, level);
+        let name = format!("generated-{seed}");
+        let file = folder().join(format!("{name}.c"));
+        std::fs::write(&file, generate::file(seed, PROGRAMS, threads)).expect("written");
+        let program = build(&name, &file, level);
         let executions = compare(&program, seed % 4 != 3);
         assert!(executions > PROGRAMS * 20, "seed {seed}: {executions} executions are too few");
     }
@@ -304,4 +387,43 @@ fn generated_programs_at_all_levels_second_part() {
 #[test]
 fn generated_programs_with_threads() {
     generated(100..106, true);
+}
+
+/// Every value of the programs of a file that somebody wrote, at all levels.
+fn written_by_hand(name: &str, programs: usize) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = here.join("../../tests/programs/slices").join(name).with_extension("c");
+    let source = std::fs::read_to_string(&file).expect("the programs");
+    let there = source.lines().filter(|line| line.starts_with("PROGRAM ")).count();
+    assert_eq!(there, programs, "{name}.c");
+    for level in LEVELS {
+        let program = build(&format!("{name}{}", level[0]), &file, level);
+        assert!(compare(&program, true) > 0);
+        assert!(compare(&program, false) > 0);
+    }
+}
+
+#[test]
+fn programs_about_flow() {
+    written_by_hand("flow", 15);
+}
+
+#[test]
+fn programs_about_calls() {
+    written_by_hand("calls", 14);
+}
+
+#[test]
+fn programs_about_memory() {
+    written_by_hand("memory", 18);
+}
+
+#[test]
+fn programs_about_arithmetic() {
+    written_by_hand("arithmetic", 19);
+}
+
+#[test]
+fn programs_about_threads() {
+    written_by_hand("threads", 8);
 }

@@ -2,9 +2,12 @@
 
 use super::{Input, NO_NODE, Next, Walk};
 use crate::dependence::Moment;
+use crate::semantics::Parts;
 use crate::slice::at::At;
 use crate::slice::graph::{Because, Edge, Kind, Node, What};
 use crate::slice::wanters::Found;
+
+const KINDS: [Kind; 3] = [Kind::Value, Kind::Address, Kind::Control];
 
 impl Walk<'_> {
     pub(super) fn keeps_edges(&self) -> bool {
@@ -12,7 +15,7 @@ impl Walk<'_> {
     }
 
     /// Takes an instruction into the slice; `decided` if someone waited for where it leads.
-    pub(super) fn include(&mut self, at: &At<'_>, found: &Found, mut next: Next, decided: bool) {
+    pub(super) fn include(&mut self, at: &At<'_>, found: &Found, next: &mut Next, decided: bool) {
         if !self.takes_part(at.moment()) {
             return;
         }
@@ -23,9 +26,9 @@ impl Walk<'_> {
             return;
         }
         if decided && let Some(uses) = &at.meaning().decides {
-            self.use_all(at, uses, &mut next);
+            self.use_all(at, uses, next);
         }
-        self.want(&next, node);
+        self.want(next, node);
         self.wait(at, node);
     }
 
@@ -102,23 +105,32 @@ impl Walk<'_> {
     /// Adds to the set what a node wants in turn.
     pub(super) fn want(&mut self, next: &Next, node: u32) {
         let keeps = node != NO_NODE && self.keeps_edges();
-        for (kind, parts) in [Kind::Value, Kind::Address, Kind::Control].into_iter().zip(next.parts)
-        {
-            let parts = parts.without(&self.question.prune_parts);
-            if parts.is_empty() || !self.question.follow.follows(kind) {
-                continue;
+        let (follow, pruned) = (self.question.follow, self.question.prune_parts);
+        let mut all = Parts::NONE;
+        for (kind, parts) in KINDS.into_iter().zip(next.parts) {
+            if follow.follows(kind) {
+                all |= parts;
             }
-            self.current.wanted |= parts;
-            if keeps {
+        }
+        self.current.wanted |= all.without(&pruned);
+        for (address, which, _) in &next.memory {
+            self.memory.add_some(*address, self.question.unpruned(*address, *which));
+        }
+        if keeps {
+            self.note_wanter(next, node);
+        }
+    }
+
+    fn note_wanter(&mut self, next: &Next, node: u32) {
+        for (kind, parts) in KINDS.into_iter().zip(next.parts) {
+            let parts = parts.without(&self.question.prune_parts);
+            if self.question.follow.follows(kind) {
                 self.wanters.want_parts(self.number, parts, node, kind);
             }
         }
         for (address, which, kind) in &next.memory {
             let which = self.question.unpruned(*address, *which);
-            self.memory.add_some(*address, which);
-            if keeps {
-                self.wanters.want_bytes(*address, which, node, *kind);
-            }
+            self.wanters.want_bytes(*address, which, node, *kind);
         }
     }
 

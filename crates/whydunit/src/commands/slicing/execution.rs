@@ -1,6 +1,9 @@
 //! An execution to ask about: run here and now, or saved before.
 
+use super::windows;
+use crate::commands::files::Files;
 use crate::commands::run::{Guest, fault_or_input};
+use crate::exit::OurFault;
 use crate::render::crash::{self, Crash};
 use analyze::dependence::Trace;
 use analyze::slice::ending::Ended;
@@ -8,7 +11,6 @@ use anyhow::{Context, bail};
 use engine::host::{Ending, Outcome};
 use engine::report::CrashReport;
 use events::file::{self, ReadError};
-use events::plan::Syscalls;
 use events::{Consumer, Plan};
 use recording::{End, Recording};
 use replay::{Session, Shown};
@@ -32,6 +34,8 @@ pub struct Execution {
     pub program: Program,
     /// How it ended, if it was run here.
     pub outcome: Option<Outcome>,
+    /// Files of the program that a recording had to stand in for.
+    _files: Files,
 }
 
 type Traces = Arc<Mutex<BTreeMap<i32, Trace>>>;
@@ -57,15 +61,14 @@ impl Consumer for Leaving {
 
 impl Execution {
     /// Runs a program, or replays a recording if that is what it is.
-    pub fn run(guest: &Guest) -> anyhow::Result<Self> {
+    pub fn run(guest: &Guest, memory: u64) -> anyhow::Result<Self> {
         if let [only] = guest.command()
             && Recording::open(Path::new(only)).is_ok()
         {
-            return Self::replay(Path::new(only));
+            return Self::replay(Path::new(only), memory);
         }
         let traces = Traces::default();
-        let syscalls = Syscalls::Ranges;
-        let plan = Plan { blocks: true, memory: true, syscalls, ..Plan::default() };
+        let plan = windows::plan();
         let mut first = None;
         let outcome = guest.run(plan, &mut |process| {
             first.get_or_insert(process);
@@ -81,43 +84,41 @@ impl Execution {
             Some(report) => crash::program(report),
             None => executable(&guest.command()[0])?,
         };
-        Ok(Self { trace, program, outcome: Some(outcome) })
+        Ok(Self { trace, program, outcome: Some(outcome), _files: Files::default() })
     }
 
     /// Replays the process of a recording that failed, or the first one.
-    pub fn replay(file: &Path) -> anyhow::Result<Self> {
+    pub fn replay(file: &Path, memory: u64) -> anyhow::Result<Self> {
         let unusable = || format!("{} cannot be replayed", file.display());
         let session = Session::open(file).with_context(unusable)?;
         let process = failed(session.recording());
-        let traces = Traces::default();
-        let plan = Plan { blocks: true, memory: true, ..Plan::default() };
-        let make = &mut |process| -> Box<dyn Consumer> {
-            Box::new(Leaving { process, trace: Trace::default(), traces: traces.clone() })
+        let mut line = session.timeline(process).map_err(fault_or_input)?;
+        windows::prepare(&mut line);
+        let mut end = line.end().map_err(fault_or_input)?.clone();
+        let trace = windows::survey(line, memory)?;
+        let (ending, killed) = match end.ending {
+            Some(recording::log::Ending::Exit(code)) => (Ending::Exit(code), false),
+            Some(recording::log::Ending::Signal(signal)) => (Ending::Signal(signal), true),
+            None => (Ending::Exit(0), false),
         };
-        let (replayed, crashes) = session
-            .replay_and_report(process, plan, Shown::Nothing, make)
-            .map_err(fault_or_input)?;
-        if let Some(divergence) = replayed.divergence {
-            bail!("the replay went another way than the recording: {}", divergence.what);
+        let mut crashes = Vec::new();
+        if killed {
+            let make = &mut |_| -> Box<dyn Consumer> { Box::new(events::Discard::default()) };
+            let plan = Plan::default();
+            let replayed = session.replay_and_report(process, plan, Shown::Nothing, make);
+            crashes = replayed.map_err(fault_or_input)?.1;
         }
-        let mut traces = std::mem::take(&mut *traces.lock().unwrap_or_else(|e| e.into_inner()));
-        let Some((_, trace)) = traces.pop_first() else {
-            bail!("nothing of the program was observed");
-        };
+        let mut files = Files::default();
+        let loaded = [&mut end.modules].into_iter();
+        for modules in loaded.chain(crashes.iter_mut().map(|report| &mut report.modules)) {
+            files.stand_in(session.recording(), modules)?;
+        }
         let program = match crashes.first() {
             Some(report) => crash::program(report),
-            None => {
-                let mut line = session.timeline(process).map_err(fault_or_input)?;
-                crash::program_of(&line.end().map_err(fault_or_input)?.modules)
-            }
-        };
-        let ending = match replayed.ending {
-            Some(recording::log::Ending::Exit(code)) => Ending::Exit(code),
-            Some(recording::log::Ending::Signal(signal)) => Ending::Signal(signal),
-            None => Ending::Exit(0),
+            None => crash::program_of(&end.modules),
         };
         let outcome = Outcome { ending, crashes, notes: Vec::new(), refused: None };
-        Ok(Self { trace, program, outcome: Some(outcome) })
+        Ok(Self { trace, program, outcome: Some(outcome), _files: files })
     }
 
     /// Reads a saved stream of events.
@@ -140,7 +141,19 @@ impl Execution {
         if trace.broken {
             bail!("{} holds records that make no sense", name());
         }
-        Ok(Self { trace, program: executable(program)?, outcome: None })
+        let program = executable(program)?;
+        Ok(Self { trace, program, outcome: None, _files: Files::default() })
+    }
+
+    /// Whether all that was asked about could be looked at.
+    pub fn complete(&self) -> anyhow::Result<()> {
+        match self.trace.failure() {
+            Some(why) => {
+                let what = format!("a part of the recording could not be replayed again: {why}");
+                Err(OurFault(what).into())
+            }
+            None => Ok(()),
+        }
     }
 
     /// The crash, if it ended in one.
