@@ -201,9 +201,11 @@ impl Heap {
         if write || size < VECTOR || !library() {
             return true;
         }
-        // A string function: where any of it is a block's, or none of it was, that is its way.
+        // String functions go on in whole vectors behind the first: into whatever is there. The first
+        // begins where the string does.
         let touches = self.holder(address).is_some() || self.holder(end - 1).is_some();
-        !touches && shadow.bits(address, 1) & FREED != 0
+        let goes_on = address.is_multiple_of(u64::from(size));
+        !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
     }
 
     /// A last granule that is used all the time is worth less than what the looks cost.
