@@ -14,6 +14,7 @@ import importlib.util
 import json
 import pathlib
 import re
+import shlex
 import shutil
 
 import bed
@@ -81,43 +82,64 @@ class Trial:
         self.tool, self.file, self.run, self.judge = tool, pathlib.Path(file), run, judge
         self.hidden, self.limit = hidden, limit
         self.prints = True  # whether what the run printed is what the guest printed
+        self.several = False  # whether the run records more than once
         self.nowhere = self.file.parent / (self.file.name + ".nowhere")
 
     def check(self, schedule, times, counts=2, flags=()):
         """Records once and replays `times` times, and counts that many more times."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
-        self.file.unlink(missing_ok=True)
+        for old in self.files():
+            old.unlink()
         self.nowhere.mkdir(exist_ok=True)
-        again, recorded = self.run(record_words(self.tool, self.file, schedule, flags))
+        words = record_words(self.tool, self.file, schedule, flags)
+        again, recorded = self.run(self.each_its_own(words) if self.several else words)
         if REFUSED.search(recorded.stderr):
             return Result(refused=bed.last_line(recorded.stderr), again=again)
         problem = self.judge(recorded)
-        if not problem and not self.file.exists():
+        if not problem and not self.files():
             problem = "there is no recording"
         if problem:
             return Result(f"recorded: {problem}", again=again, seconds=recorded.seconds)
+        result = Result(seconds=recorded.seconds, again=again)
         with moved_away(self.hidden):
-            result = self.replays(recorded, times, counts)
-        result.again = result.again or again
-        if not result.problem:
-            self.file.unlink()
-            self.nowhere.rmdir()
+            for file in self.files():
+                one = self.replays(file, recorded, times, counts)
+                result.replays += one.replays
+                if one.problem:
+                    return one
+                file.unlink()
+        self.nowhere.rmdir()
         return result
 
-    def replays(self, recorded, times, counts):
-        about = info(self.tool, self.file, self.nowhere)
+    def files(self):
+        """The recordings there are: one, or one for each time that the tool was run."""
+        names = re.compile(re.escape(self.file.name) + (r"\.\d+" if self.several else ""))
+        return sorted(path for path in self.file.parent.iterdir() if names.fullmatch(path.name) and path.is_file())
+
+    def each_its_own(self, words):
+        """The words of a little script that records to a file of its own each time, as anybody."""
+        script = self.file.parent / (self.file.name + ".record")
+        at = words.index("-o") + 1
+        before, after = shlex.join(words[:at]), shlex.join(words[at + 1:-1])
+        script.write_text(f"#!/bin/sh\nexec {before} {shlex.quote(str(self.file))}.$$ {after} \"$@\"\n")
+        script.chmod(0o755)
+        self.file.parent.chmod(0o777)
+        return [str(script), "--"]
+
+    def replays(self, file, recorded, times, counts):
+        about = info(self.tool, file, self.nowhere)
         if not about or not about["complete"]:
-            return Result("the recording is not complete", again=f"{self.tool} info {self.file}")
+            return Result("the recording is not complete", again=f"{self.tool} info {file}")
         several = len(about["processes"]) > 1
         for number in range(times):
-            words = replay_words(self.tool, self.file, "--check")
+            words = replay_words(self.tool, file, "--check")
             outcome = run_in_nowhere(words, self.limit, self.nowhere)
             if problem := replay_problem(recorded if self.prints else outcome, outcome, several):
                 return Result(f"replay {number + 1}: {problem}", again=bed.shell(words, self.nowhere),
                               replays=number)
         seen = None
         for number in range(counts):
-            words = replay_words(self.tool, self.file, "--count", "--json")
+            words = replay_words(self.tool, file, "--count", "--json")
             outcome = run_in_nowhere(words, self.limit, self.nowhere)
             problem, found = counted(outcome)
             if not problem and seen not in (None, found):

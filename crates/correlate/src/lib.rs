@@ -4,8 +4,9 @@
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
 //! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
 //! links callers to callees, `mine`, `occurrences`, `rules` and `judge` find the correlations,
-//! `violations` the functions that break one. `report` turns those into findings, `database` keeps correlations on disk for
-//! later analyses, `suppress` holds what the user has accepted.
+//! `violations` the functions that break one, which `manner` and `peers` help to rank. `report` turns
+//! those into findings, `database` keeps correlations on disk for later analyses, `suppress` holds
+//! what the user has accepted.
 //!
 //! This crate knows nothing of processes and recordings, and never prints.
 #![forbid(unsafe_code)]
@@ -23,10 +24,12 @@ mod judge;
 pub mod library;
 mod locals;
 mod macros;
+mod manner;
 pub mod mine;
 pub mod names;
 pub mod occurrences;
 mod parse;
+mod peers;
 mod prepare;
 pub mod report;
 pub mod rules;

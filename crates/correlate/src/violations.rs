@@ -5,14 +5,17 @@
 //! nobody: where the functions with the same excuse access `y` themselves all the same, the excuse
 //! is void for that rule. The test is the rule itself, counted among those functions alone.
 
-use crate::access::Kind;
+use crate::access::{Access, Kind};
 use crate::graph::{FunctionId, Graph, Variable};
+use crate::manner::Manners;
 use crate::names::Name;
 use crate::occurrences::Occurrences;
+use crate::peers;
 use crate::rules::{Options, Rule, Way};
 use crate::tree::Tree;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cmp::Ordering;
 
 /// A function that forgot a variable.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +38,14 @@ pub struct Violation {
 
 /// Finds and ranks the violations of `rules`.
 ///
-/// One function may break many rules about the same variable; they are one finding, which weighs
-/// the more, the more direct supporters these rules have, the fewer functions break them, and the
-/// larger their share among all rules about that variable: who sets five of six fields forgot one,
-/// who sets one of six meant just that one. For the same reason a function that leaves out several
-/// variables shares its weight among them.
+/// One function may break many rules about the same variable; they are one finding. It weighs the
+/// more,
+/// - the more direct supporters these rules have that write in the same manner, the fewer functions
+///   break them, and the more rules are broken at once;
+/// - the larger their share among all rules about that variable: who sets five of six fields forgot
+///   one, who sets one of six meant just that one;
+/// - the fewer other variables the function leaves out: who leaves out several is of another kind;
+/// - the more of its peers access the variable.
 pub fn violations(
     tree: &Tree,
     graph: &Graph,
@@ -81,8 +87,8 @@ pub fn violations(
             violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
-            violation.weight +=
-                f64::from(rule.direct) * rule.confidence() / f64::from(violators.max(1));
+            violation.weight += f64::from(rule.direct) * it.likeness * rule.confidence()
+                / f64::from(violators.max(1));
             violation.exception = violation.exception.or(it.exception);
         }
     }
@@ -91,17 +97,24 @@ pub fn violations(
     for violation in &found {
         *forgotten.entry(violation.function).or_default() += 1;
     }
-    for violation in &mut found {
-        let share = violation.broken.len() as f64 / f64::from(companions[&violation.missing]);
-        violation.weight *= share / f64::from(forgotten[&violation.function]);
-    }
-    found.sort_by(|left, right| {
-        let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
-        let place = |it: &Violation| (it.function, it.missing);
-        let by_weight = right.weight.total_cmp(&left.weight);
-        class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
+    found.par_iter_mut().for_each(|it| {
+        let broken = it.broken.len() as f64;
+        let share = broken / f64::from(companions[&it.missing]);
+        let written: Vec<_> = it.broken.iter().map(|(rule, _)| rules[*rule].left[0].1).collect();
+        let agreement = peers::agreement(graph, occurrences, it.function, it.missing, &written);
+        let forgotten = f64::from(forgotten[&it.function]);
+        it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
     });
+    found.sort_by(by_rank);
     found
+}
+
+/// Likeliest bugs first: possible exceptions last, forgotten updates before forgotten checks.
+fn by_rank(left: &Violation, right: &Violation) -> Ordering {
+    let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
+    let place = |it: &Violation| (it.function, it.missing);
+    let by_weight = right.weight.total_cmp(&left.weight);
+    class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
 }
 
 /// Where an access to the missing variable may be instead.
@@ -116,6 +129,8 @@ struct Guilty {
     function: FunctionId,
     /// Line of its write.
     line: u32,
+    /// How alike its writes are to those of the supporters.
+    likeness: f64,
     exception: Option<(Name, u32)>,
 }
 
@@ -173,18 +188,28 @@ impl<'a> Search<'a> {
 
     /// The functions that break the rule.
     fn guilty(&self) -> Vec<Guilty> {
-        let candidates = self.occurrences.functions(self.x);
-        candidates
-            .filter(|function| !self.graph.accesses_directly(*function, self.y))
-            .filter_map(|function| {
-                let line = self.own_write(function)?;
-                (!self.is_excused(function)).then(|| Guilty {
-                    function,
-                    line,
-                    exception: self.exception(function),
-                })
-            })
-            .collect()
+        let (obey, others): (Vec<_>, Vec<_>) = self
+            .occurrences
+            .functions(self.x)
+            .filter_map(|function| Some((function, self.own_write(function)?)))
+            .partition(|(function, _)| self.graph.accesses_directly(*function, self.y));
+        let guilty: Vec<_> =
+            others.into_iter().filter(|(function, _)| !self.is_excused(*function)).collect();
+        if guilty.is_empty() {
+            return Vec::new();
+        }
+        let obey: Vec<_> = obey.into_iter().map(|(function, _)| self.manners(function)).collect();
+        let guilty = guilty.into_iter().map(|(function, line)| Guilty {
+            function,
+            line,
+            likeness: self.manners(function).likeness(&obey),
+            exception: self.exception(function),
+        });
+        guilty.collect()
+    }
+
+    fn manners(&self, function: FunctionId) -> Manners {
+        Manners::of(self.writes(function), &self.tree.names)
     }
 
     /// The line of the function's own first write to `x`.
@@ -204,7 +229,7 @@ impl<'a> Search<'a> {
     }
 
     /// The writes of a function to `x`.
-    fn writes(&self, function: FunctionId) -> impl Iterator<Item = &crate::access::Access> {
+    fn writes(&self, function: FunctionId) -> impl Iterator<Item = &Access> {
         let (owner, field) = self.graph.variables[self.x.0 as usize];
         let accesses = self.tree.functions[function as usize].accesses.iter();
         accesses

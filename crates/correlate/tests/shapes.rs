@@ -67,6 +67,8 @@ fn every_marked_line_is_found_and_nothing_else() {
         "db_length.cpp",
         "excused.c",
         "exception.c",
+        "manner.c",
+        "peers.c",
     ];
     for name in names {
         let path = program(name);
@@ -84,11 +86,33 @@ fn exceptions_are_ranked_last() {
     assert_eq!(exceptions, [false, true, true]);
 }
 
+/// In both programs the unlikelier one stands first, so that it would win a tie.
+#[test]
+fn the_manner_of_the_write_and_the_peers_decide_between_violators() {
+    for (name, expected) in
+        [("manner.c", ["from_host", "move_on"]), ("peers.c", ["reopen", "share"])]
+    {
+        let analysis = analysed(program(name));
+        let ranked = analysis.violations.iter().map(|it| analysis.function_name(it.function));
+        assert_eq!(ranked.collect::<Vec<_>>(), expected, "in {name}");
+    }
+}
+
 #[test]
 fn copies_of_a_macro_or_an_inline_function_count_once() {
     let analysis = analysed(program("copies.c"));
     let shown: Vec<_> = analysis.rules.iter().map(|rule| analysis.shown(rule)).collect();
     assert!(shown.is_empty(), "{shown:?}");
+}
+
+#[test]
+fn two_variables_on_the_left_say_what_neither_says_alone() {
+    let analysis = analysed(program("two_left.c"));
+    let shown: Vec<_> = analysis.rules.iter().map(|rule| analysis.shown(rule)).collect();
+    let both = "write(stream::seekable) & write(stream::sized) => write(stream::length)";
+    assert!(shown.iter().any(|rule| rule == both), "{shown:?}");
+    let alone = |left: &str| format!("write(stream::{left}) => write(stream::length)");
+    assert!(!shown.contains(&alone("seekable")) && !shown.contains(&alone("sized")), "{shown:?}");
 }
 
 #[test]

@@ -4,12 +4,13 @@
 //! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
 //! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
 //! * [`record`] writes down what a replay needs, [`replay`] does it again;
-//! * [`screen`] tests accesses, [`stops`] are places of probes and patches, [`orders`] come from the
+//! * [`screen`] tests accesses, [`heap`] paints blocks for it, [`stops`] are places of probes and patches, [`orders`] come from the
 //!   host while the guest runs;
 //! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
 //!
 //! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
 
+pub mod address_map;
 pub mod arena;
 pub mod baton;
 pub mod buffers;
@@ -23,6 +24,7 @@ pub mod explicit;
 pub mod futex;
 pub mod guard;
 pub mod guest;
+pub mod heap;
 pub mod layout;
 pub mod load;
 pub mod memory;

@@ -34,15 +34,19 @@ pub struct Counts {
 impl Counts {
     /// Adds another sum to this one.
     pub fn add(&mut self, other: &Self) {
-        self.instructions += other.instructions;
-        self.blocks += other.blocks;
-        self.branches += other.branches;
-        self.taken += other.taken;
-        self.calls += other.calls;
-        self.returns += other.returns;
-        self.loads += other.loads;
-        self.stores += other.stores;
-        self.syscalls += other.syscalls;
+        self.add_times(other, 1);
+    }
+
+    fn add_times(&mut self, other: &Self, times: u64) {
+        self.instructions += other.instructions * times;
+        self.blocks += other.blocks * times;
+        self.branches += other.branches * times;
+        self.taken += other.taken * times;
+        self.calls += other.calls * times;
+        self.returns += other.returns * times;
+        self.loads += other.loads * times;
+        self.stores += other.stores * times;
+        self.syscalls += other.syscalls * times;
     }
 }
 
@@ -51,8 +55,7 @@ impl Counts {
 pub struct Counter {
     decoder: Decoder,
     thread: u32,
-    /// For each shape, the sums of its first N instructions.
-    prefixes: Vec<Vec<Counts>>,
+    sums: Sums,
     explicit: Vec<ExplicitAccess>,
     /// Sums by thread.
     pub threads: BTreeMap<u32, Counts>,
@@ -61,6 +64,62 @@ pub struct Counter {
     /// Bytes of the stream.
     pub bytes: u64,
 }
+
+/// What superblocks amount to, and how often each was executed how far.
+#[derive(Default)]
+struct Sums {
+    /// For each shape, where its sums start, and whether there is more to count in its records.
+    shapes: Vec<(u32, bool)>,
+    /// The sums of the first N instructions, for each N, shape after shape.
+    prefixes: Vec<Counts>,
+    /// How often just these were executed, since they were last added up.
+    hits: Vec<u32>,
+    /// Which of them were.
+    touched: Vec<u32>,
+}
+
+impl Sums {
+    /// The executed part of a superblock counts once more. Whether there is more to count.
+    #[inline]
+    fn hit(&mut self, path: &Path<'_, '_>) -> bool {
+        let number = path.number as usize;
+        if self.shapes.get(number).is_none_or(|(start, _)| *start == UNKNOWN) {
+            self.learn(path);
+        }
+        let (start, more) = self.shapes[number];
+        let place = start + u32::from(path.executed);
+        let hits = &mut self.hits[place as usize];
+        if *hits == 0 {
+            self.touched.push(place);
+        }
+        *hits += 1;
+        more
+    }
+
+    #[cold]
+    fn learn(&mut self, path: &Path<'_, '_>) {
+        let more =
+            |access: &Access| matches!(access.source, Source::Explicit | Source::Repeat { .. });
+        let number = path.number as usize;
+        self.shapes.resize(self.shapes.len().max(number + 1), (UNKNOWN, false));
+        let more = path.shape.accesses.iter().any(more);
+        self.shapes[number] = (self.prefixes.len() as u32, more);
+        self.prefixes.extend(prefix_sums(path.shape));
+        self.hits.resize(self.prefixes.len(), 0);
+    }
+
+    /// Adds up what was executed since the last time.
+    fn settle(&mut self, counts: &mut Counts) {
+        for place in self.touched.drain(..) {
+            let hits = u64::from(std::mem::take(&mut self.hits[place as usize]));
+            counts.add_times(&self.prefixes[place as usize], hits);
+            counts.blocks += hits;
+        }
+    }
+}
+
+/// Stands for the start of sums that have not been made.
+const UNKNOWN: u32 = u32::MAX;
 
 impl Counter {
     /// The sums of all threads.
@@ -71,43 +130,79 @@ impl Counter {
     }
 
     fn count(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
-        let (threads, thread, prefixes) = (&mut self.threads, &mut self.thread, &mut self.prefixes);
-        let mut current = threads.remove(thread).unwrap_or_default();
-        let explicit = &mut self.explicit;
-        let mut broken = false;
-        let done = self.decoder.records(bytes, |record| match record {
+        let current = self.threads.remove(&self.thread).unwrap_or_default();
+        let mut counting = Counting {
+            current,
+            thread: &mut self.thread,
+            threads: &mut self.threads,
+            sums: &mut self.sums,
+            explicit: &mut self.explicit,
+            broken: false,
+        };
+        let done = self.decoder.paths(
+            bytes,
+            &mut counting,
+            |it, path| it.path(&path),
+            |it, record| {
+                it.other(record);
+            },
+        );
+        counting.settle();
+        if counting.broken { Err(Malformed) } else { done }
+    }
+}
+
+/// Counting under way.
+struct Counting<'a> {
+    current: Counts,
+    thread: &'a mut u32,
+    threads: &'a mut BTreeMap<u32, Counts>,
+    sums: &'a mut Sums,
+    explicit: &'a mut Vec<ExplicitAccess>,
+    broken: bool,
+}
+
+impl Counting<'_> {
+    fn settle(&mut self) {
+        self.sums.settle(&mut self.current);
+        self.threads.insert(*self.thread, self.current);
+    }
+
+    #[inline]
+    fn path(&mut self, path: &Path<'_, '_>) {
+        self.current.taken += u64::from(path.taken);
+        if self.sums.hit(path) {
+            self.more(path);
+        }
+    }
+
+    /// What only the record itself tells.
+    fn more(&mut self, path: &Path<'_, '_>) {
+        let is_explicit = |access: &Access| access.source == Source::Explicit;
+        if path.executed > 0 && path.shape.accesses.first().is_some_and(is_explicit) {
+            count_explicit(self.explicit, &mut self.current);
+        }
+        repeated(path, &mut self.current);
+    }
+
+    fn other(&mut self, record: Record<'_, '_>) {
+        match record {
             Record::Thread(number, _) => {
-                threads.insert(*thread, current);
-                *thread = number;
-                current = threads.remove(thread).unwrap_or_default();
+                self.settle();
+                *self.thread = number;
+                self.current = self.threads.remove(&number).unwrap_or_default();
             }
-            Record::Syscall(..) => current.syscalls += 1,
+            Record::Syscall(..) => self.current.syscalls += 1,
             Record::Buffers(_) | Record::Single(_) | Record::Probe(..) => {}
-            Record::Accesses(list) => broken |= decode::read_accesses(list, explicit).is_none(),
+            Record::Accesses(list) => {
+                self.broken |= decode::read_accesses(list, self.explicit).is_none();
+            }
             Record::Cut(_, made) => {
-                explicit.truncate(made as usize);
-                count_explicit(explicit, &mut current);
+                self.explicit.truncate(made as usize);
+                count_explicit(self.explicit, &mut self.current);
             }
-            Record::Path(path) => {
-                while prefixes.len() <= path.number as usize {
-                    prefixes.push(Vec::new());
-                }
-                let sums = &mut prefixes[path.number as usize];
-                if sums.is_empty() {
-                    *sums = prefix_sums(path.shape);
-                }
-                current.add(&sums[path.executed as usize]);
-                current.blocks += 1;
-                current.taken += u64::from(path.taken);
-                let is_explicit = |access: &Access| access.source == Source::Explicit;
-                if path.executed > 0 && path.shape.accesses.first().is_some_and(is_explicit) {
-                    count_explicit(explicit, &mut current);
-                }
-                repeated(&path, &mut current);
-            }
-        });
-        threads.insert(*thread, current);
-        if broken { Err(Malformed) } else { done }
+            Record::Path(path) => self.path(&path),
+        }
     }
 }
 

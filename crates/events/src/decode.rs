@@ -1,7 +1,7 @@
 //! From records to events.
 
 use crate::record::{self, Cursor, DEFINE, FIELD, FIRST_EXIT, REPEAT_FIELDS};
-use crate::shape::{Access, KIND_BRANCH, Segment, Shape, Source};
+use crate::shape::{Access, Exit, KIND_BRANCH, Segment, Shape, Source};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,11 +109,18 @@ pub struct Malformed;
 #[derive(Default)]
 pub struct Decoder {
     shapes: Vec<Shape>,
-    /// Shape and exit of every exit number, from [`FIRST_EXIT`] on.
-    exits: Vec<(u32, u16)>,
+    /// What every exit number stands for, from [`FIRST_EXIT`] on.
+    exits: Vec<KnownExit>,
     bases: Bases,
     /// Accesses that the next superblock's one instruction makes.
     explicit: Vec<ExplicitAccess>,
+}
+
+/// An exit with its shape: all that is needed to get over its record.
+#[derive(Clone, Copy)]
+struct KnownExit {
+    shape: u32,
+    exit: Exit,
 }
 
 /// Where the segments of the running thread start.
@@ -269,17 +276,50 @@ impl Decoder {
         bytes: &[u8],
         mut each: impl FnMut(Record<'_, '_>),
     ) -> Result<(), Malformed> {
+        self.paths(bytes, &mut each, |each, path| each(Record::Path(path)), |each, it| each(it))
+    }
+
+    /// The same with a function of its own for paths, which are nearly all of a stream: it is worth
+    /// a register or two not to make a [`Record`] of each.
+    pub fn paths<State>(
+        &mut self,
+        bytes: &[u8],
+        mut state: State,
+        mut path: impl FnMut(&mut State, Path<'_, '_>),
+        mut other: impl FnMut(&mut State, Record<'_, '_>),
+    ) -> Result<(), Malformed> {
         let mut cursor = Cursor::new(bytes);
         while !cursor.is_empty() {
-            if let Some(record) = self.one(&mut cursor).ok_or(Malformed)? {
-                each(record);
+            let kind = cursor.u32().ok_or(Malformed)?;
+            if kind >= FIRST_EXIT {
+                path(&mut state, self.whole_path(kind, &mut cursor).ok_or(Malformed)?);
+            } else if let Some(record) = self.one(kind, &mut cursor).ok_or(Malformed)? {
+                other(&mut state, record);
             }
         }
         Ok(())
     }
 
-    fn one<'bytes>(&mut self, cursor: &mut Cursor<'bytes>) -> Option<Option<Record<'_, 'bytes>>> {
-        let kind = cursor.u32()?;
+    /// A superblock that was left by one of its exits.
+    #[inline]
+    fn whole_path<'bytes>(
+        &self,
+        number: u32,
+        cursor: &mut Cursor<'bytes>,
+    ) -> Option<Path<'_, 'bytes>> {
+        let known = self.exits.get((number - FIRST_EXIT) as usize)?;
+        let Exit { executed, fields, taken } = known.exit;
+        let shape = self.shapes.get(known.shape as usize)?;
+        let payload = cursor.take(usize::from(fields) * FIELD)?;
+        let number = known.shape;
+        Some(Path { shape, number, executed, interrupted: false, taken, payload })
+    }
+
+    fn one<'bytes>(
+        &mut self,
+        kind: u32,
+        cursor: &mut Cursor<'bytes>,
+    ) -> Option<Option<Record<'_, 'bytes>>> {
         Some(match kind {
             record::THREAD => {
                 let thread = cursor.u32()?;
@@ -315,10 +355,10 @@ impl Decoder {
         })
     }
 
-    /// Records that are about superblocks: definitions, exits, partial executions.
+    /// Other records that are about superblocks: definitions, partial executions.
     fn path<'shape, 'bytes>(
         shapes: &'shape mut Vec<Shape>,
-        exits: &mut Vec<(u32, u16)>,
+        exits: &mut Vec<KnownExit>,
         kind: u32,
         cursor: &mut Cursor<'bytes>,
     ) -> Option<Option<Path<'shape, 'bytes>>> {
@@ -328,7 +368,9 @@ impl Decoder {
                 let shape = Shape::read(&mut Cursor::new(cursor.take(length)?))?;
                 skip_exits(exits, shape.first_exit)?;
                 let number = shapes.len() as u32;
-                exits.extend((0..shape.exits.len() as u16).map(|exit| (number, exit)));
+                exits.extend(
+                    shape.exits.iter().map(|exit| KnownExit { shape: number, exit: *exit }),
+                );
                 shapes.push(shape);
                 Some(None)
             }
@@ -338,7 +380,7 @@ impl Decoder {
             }
             record::PARTIAL => {
                 let (first_exit, executed) = (cursor.u32()?, cursor.u32()? as u16);
-                let (number, _) = *exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?;
+                let number = exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?.shape;
                 let shape = shapes.get(number as usize)?;
                 // A last instruction that traps, and has no fields, counts as executed.
                 let before = shape.fields_before.get(executed as usize);
@@ -349,23 +391,17 @@ impl Decoder {
                 let payload = cursor.take((fields + own) * FIELD)?;
                 Some(Some(Path { shape, number, executed, interrupted, taken: false, payload }))
             }
-            _ => {
-                let (number, exit) = *exits.get(kind.checked_sub(FIRST_EXIT)? as usize)?;
-                let shape = shapes.get(number as usize)?;
-                let exit = shape.exits[exit as usize];
-                let payload = cursor.take(exit.fields as usize * FIELD)?;
-                let (executed, taken) = (exit.executed, exit.taken);
-                Some(Some(Path { shape, number, executed, interrupted: false, taken, payload }))
-            }
+            _ => None,
         }
     }
 }
 
 /// Exits of superblocks that are not observed have numbers too.
-fn skip_exits(exits: &mut Vec<(u32, u16)>, first: u32) -> Option<()> {
+fn skip_exits(exits: &mut Vec<KnownExit>, first: u32) -> Option<()> {
     let before = first.checked_sub(FIRST_EXIT)? as usize;
     let skipped = before.checked_sub(exits.len())?;
-    (skipped <= MOST_SKIPPED).then(|| exits.resize(before, (UNOBSERVED, 0)))
+    let unknown = KnownExit { shape: UNOBSERVED, exit: Exit::default() };
+    (skipped <= MOST_SKIPPED).then(|| exits.resize(before, unknown))
 }
 
 /// Stands for the number of a shape where there is none.

@@ -94,7 +94,7 @@ pub const KIND_JUMP: u8 = 4;
 pub const KIND_SYSCALL: u8 = 5;
 
 /// How a superblock can be left.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Exit {
     /// Instructions that have executed.
     pub executed: u16,

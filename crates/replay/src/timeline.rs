@@ -3,8 +3,8 @@
 //!
 //! The first time that the end is asked for, the process is replayed once and leaves **checkpoints**
 //! on its way: forks of the runner, which stand still and cost only the memory that changes later.
-//! When there are too many every second one is given up, so that their number is bounded and their
-//! distance follows the length of the run. Whatever is asked afterwards starts from the nearest one.
+//! When there are too many, or they take too much memory, every second one is given up, so that both
+//! are bounded and their distance follows the length of the run. Whatever is asked afterwards starts from the nearest one.
 
 use engine::control::{Goal, Instant, Stopped};
 use engine::host::RunError;
@@ -13,6 +13,8 @@ use engine::log_listen::LogSink;
 use events::{Consumer, Plan};
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 /// A process of a recording, ready to be asked.
 pub struct Timeline {
@@ -22,6 +24,8 @@ pub struct Timeline {
     /// Ticks between checkpoints.
     distance: u64,
     limit: usize,
+    /// Bytes that they may take together.
+    memory: u64,
     end: Option<Stopped>,
 }
 
@@ -31,11 +35,42 @@ const DISTANCE: u64 = 20_000_000;
 /// Checkpoints that are kept, if nobody says otherwise.
 pub const CHECKPOINTS: usize = 32;
 
+/// Memory that they may take, if nobody says otherwise.
+pub const MEMORY: u64 = 1 << 30;
+
+/// The kernel is asked for their memory whenever so many more have been left: it has to look at
+/// every page.
+const ASK_EVERY: usize = 4;
+
 /// A process that stands still at a moment that was asked for.
 pub struct Standing {
     seat: Seat,
     /// Where it is.
     pub at: Stopped,
+}
+
+/// A part of a run to be observed: from one moment, or the beginning, to another, or the end.
+pub struct Window {
+    /// Where it begins.
+    pub from: Option<Instant>,
+    /// Where it ends.
+    pub to: Option<Instant>,
+    /// What to observe.
+    pub plan: Plan,
+    /// Has had everything when the window has been observed.
+    pub consumer: Box<dyn Consumer>,
+}
+
+impl Window {
+    fn observe(self, seat: &Seat) -> io::Result<Stopped> {
+        if let Some(from) = self.from {
+            let stopped = seat.run(Goal::At(from))?;
+            if stopped.divergence.is_some() {
+                return Ok(stopped);
+            }
+        }
+        seat.observe(self.to.map_or(Goal::End, Goal::At), self.plan, self.consumer)
+    }
 }
 
 impl Standing {
@@ -50,17 +85,32 @@ impl Standing {
     }
 }
 
+/// A process's share of the memory that it has; nothing if the kernel does not tell.
+fn proportional_memory(process: i32) -> u64 {
+    let path = format!("/proc/{process}/smaps_rollup");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    1024 * kilobytes.unwrap_or(0)
+}
+
 impl Timeline {
     /// Takes up a replay that has just been started.
     pub(crate) fn new(mut replayer: Replayer) -> Self {
         let first = replayer.take_first();
         let checkpoints = first.map(|seat| (0, seat)).into_iter().collect();
-        Self { replayer, checkpoints, distance: DISTANCE, limit: CHECKPOINTS, end: None }
+        let (distance, limit, memory) = (DISTANCE, CHECKPOINTS, MEMORY);
+        Self { replayer, checkpoints, distance, limit, memory, end: None }
     }
 
     /// Keeps at most so many checkpoints, two at least.
     pub fn limit_checkpoints(&mut self, limit: usize) {
         self.limit = limit.max(2);
+    }
+
+    /// Lets them take at most so many bytes of memory together, but for the first of them.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.memory = bytes;
     }
 
     /// Leaves them at first so many ticks apart.
@@ -85,7 +135,9 @@ impl Timeline {
     /// Replays all of the process once, and leaves checkpoints.
     fn first_pass(&mut self) -> io::Result<Stopped> {
         let mut seat = self.before(u64::MAX)?;
+        let mut left = 0;
         loop {
+            left += 1;
             let time = seat.place()?.time;
             let next = Instant { time: time + self.distance, pc: None };
             let stopped = seat.run(Goal::At(next))?;
@@ -94,10 +146,16 @@ impl Timeline {
             }
             let copy = seat.checkpoint()?;
             self.checkpoints.insert(stopped.time, std::mem::replace(&mut seat, copy));
-            if self.checkpoints.len() > self.limit {
+            let asks = left % ASK_EVERY == 0 && self.checkpoints.len() > 1;
+            if self.checkpoints.len() > self.limit || asks && self.memory_used() > self.memory {
                 self.thin_out();
             }
         }
+    }
+
+    /// What the checkpoints take: pages that several have count once in all.
+    pub fn memory_used(&self) -> u64 {
+        self.checkpoints.values().map(|seat| proportional_memory(seat.process())).sum()
     }
 
     fn thin_out(&mut self) {
@@ -175,6 +233,34 @@ impl Timeline {
         let start = self.seek(from)?;
         let answer = start.seat.extract(to, log);
         self.sound(answer)
+    }
+
+    /// Observes windows, as many at a time as there are processors; where each stopped, in their
+    /// order.
+    pub fn observe_all(&mut self, windows: Vec<Window>) -> Result<Vec<Stopped>, RunError> {
+        let mut work = Vec::new();
+        for (index, window) in windows.into_iter().enumerate() {
+            let seat = self.before(window.from.map_or(0, |from| from.time));
+            let seat = seat.map_err(|error| self.replayer.failure(&error))?;
+            work.push((index, seat, window));
+        }
+        let workers = available_parallelism().map_or(1, usize::from).min(work.len());
+        let (work, answers) = (Mutex::new(work.into_iter()), Mutex::new(BTreeMap::new()));
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    loop {
+                        let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                        let Some((index, seat, window)) = next else { return };
+                        let answer = window.observe(&seat);
+                        let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                        answers.insert(index, answer);
+                    }
+                });
+            }
+        });
+        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        answers.into_values().map(|answer| self.sound(answer)).collect()
     }
 
     /// Observes a window: from one moment, or the beginning, to another, or the end. The consumer

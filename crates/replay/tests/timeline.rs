@@ -1,13 +1,14 @@
 //! Moments, checkpoints and windows of recordings made here, of programs that gcc builds.
 
-use engine::host::{Job, Record};
+mod support;
+
 use engine::{Allocator, config::Schedule};
 use events::decode::Event;
 use events::{Consumer, Decoder, Plan};
-use replay::{Instant, Session, Timeline};
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use replay::{Instant, Timeline, Window};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use support::{open, record};
 
 /// The runner is this very file.
 #[global_allocator]
@@ -33,34 +34,6 @@ int main(void) {
 }
 "#;
 
-/// Runners want certain descriptors of the process that starts them: one test at a time.
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-
-struct Made {
-    _turn: MutexGuard<'static, ()>,
-    _folder: tempfile::TempDir,
-    file: PathBuf,
-}
-
-fn record(name: &str, source: &str, schedule: Schedule) -> Made {
-    let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let folder = tempfile::tempdir().expect("a folder");
-    let (code, program) = (folder.path().join(format!("{name}.c")), folder.path().join(name));
-    std::fs::write(&code, source).expect("written");
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-O1", "-g", "-pthread", "-o"]).args([&program, &code]);
-    assert!(gcc.status().expect("gcc runs").success(), "gcc builds {name}");
-    let file = folder.path().join("recording");
-    let mut job = Job::new(program.into(), Vec::new());
-    job.record = Some(Record { schedule, ..Record::default() });
-    replay::record(&job, &file, false).expect("recorded");
-    Made { _turn: turn, _folder: folder, file }
-}
-
-fn open(file: &Path) -> Timeline {
-    Session::open(file).expect("a recording").timeline(0).expect("a replay")
-}
-
 /// Collects events, without those that say how the stream is cut into superblocks.
 #[derive(Clone, Default)]
 struct Collect {
@@ -76,13 +49,22 @@ impl Consumer for Collect {
     }
 }
 
+impl Collect {
+    fn take(&self) -> Vec<Event> {
+        let mut events = std::mem::take(&mut *self.events.lock().expect("alive"));
+        events.retain(|event| matches!(event, Event::Instruction { .. } | Event::Access { .. }));
+        events
+    }
+}
+
+fn plan() -> Plan {
+    Plan { blocks: true, memory: true, ..Plan::default() }
+}
+
 fn observe(line: &mut Timeline, from: Option<Instant>, to: Option<Instant>) -> Vec<Event> {
     let collect = Collect::default();
-    let plan = Plan { blocks: true, memory: true, ..Plan::default() };
-    line.observe(from, to, plan, Box::new(collect.clone())).expect("observed");
-    let mut events = std::mem::take(&mut *collect.events.lock().expect("alive"));
-    events.retain(|event| matches!(event, Event::Instruction { .. } | Event::Access { .. }));
-    events
+    line.observe(from, to, plan(), Box::new(collect.clone())).expect("observed");
+    collect.take()
 }
 
 #[test]
@@ -103,6 +85,61 @@ fn windows_join_to_the_whole_wherever_they_are_cut() {
     joined.extend(observe(&mut line, from, None));
     assert_eq!(joined.len(), whole.len());
     assert!(joined == whole, "the same events");
+}
+
+/// What each thread did, in order.
+fn by_thread(line: &mut Timeline, threads: Vec<u32>) -> BTreeMap<u32, Vec<Event>> {
+    let collect = Collect::default();
+    let plan = Plan { threads, ..Plan::everything() };
+    line.observe(None, None, plan, Box::new(collect.clone())).expect("observed");
+    let (mut found, mut thread) = (BTreeMap::<u32, Vec<Event>>::new(), 0);
+    for event in collect.events.lock().expect("alive").drain(..) {
+        match event {
+            Event::Thread(next) => thread = next,
+            Event::Instruction { .. } | Event::Access { .. } => {
+                found.entry(thread).or_default().push(event);
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn a_plan_for_one_thread_shows_what_that_one_does() {
+    let made = record("racy", RACY, Schedule::Random { seed: 8 });
+    let mut line = open(&made.file);
+    let all = by_thread(&mut line, Vec::new());
+    assert_eq!(all.len(), 4);
+    let (thread, events) = all.iter().nth(2).expect("a third");
+    let alone = by_thread(&mut line, vec![*thread]);
+    assert_eq!(alone.keys().collect::<Vec<_>>(), [thread]);
+    assert!(alone[thread] == *events, "{} of {}", alone[thread].len(), events.len());
+}
+
+#[test]
+fn windows_in_parallel_are_those_one_after_the_other() {
+    let made = record("racy", RACY, Schedule::Random { seed: 8 });
+    let mut line = open(&made.file);
+    line.space_checkpoints(3000);
+    let whole = observe(&mut line, None, None);
+    let end = line.end().expect("an end").time;
+    let cuts: Vec<Option<Instant>> = (1..6)
+        .map(|part| Instant { time: end * part / 6, pc: None })
+        .map(|cut| Some(line.seek(cut).expect("reached").instant()))
+        .collect();
+    let bounds = [vec![None], cuts, vec![None]].concat();
+    let collected: Vec<Collect> = bounds[1..].iter().map(|_| Collect::default()).collect();
+    let windows = bounds.windows(2).zip(&collected).map(|(bound, collect)| Window {
+        from: bound[0],
+        to: bound[1],
+        plan: plan(),
+        consumer: Box::new(collect.clone()),
+    });
+    let stopped = line.observe_all(windows.collect()).expect("observed");
+    assert_eq!(stopped.iter().filter(|stopped| stopped.ended).count(), 1);
+    let joined: Vec<Event> = collected.iter().flat_map(Collect::take).collect();
+    assert!(joined == whole, "{} and {} events", joined.len(), whole.len());
 }
 
 #[test]
@@ -131,7 +168,7 @@ fn executions_of_a_place_are_counted() {
     let made = record("racy", RACY, Schedule::Random { seed: 7 });
     let mut line = open(&made.file);
     let whole = observe(&mut line, None, None);
-    let mut counts = std::collections::BTreeMap::new();
+    let mut counts = BTreeMap::new();
     for event in &whole {
         if let Event::Instruction { pc, .. } = event {
             *counts.entry(*pc).or_insert(0u64) += 1;
@@ -161,4 +198,10 @@ fn checkpoints_are_bounded() {
     let kept: Vec<u64> = line.checkpoints().collect();
     assert!((2..=4).contains(&kept.len()), "{kept:?} of {end}");
     assert_eq!(kept[0], 0);
+    let mut line = open(&made.file);
+    line.limit_memory(1);
+    line.space_checkpoints(500);
+    assert_eq!(line.end().expect("an end").time, end);
+    let few = line.checkpoints().count();
+    assert!(few <= 5, "{few} that take {} bytes", line.memory_used());
 }

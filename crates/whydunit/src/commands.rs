@@ -5,6 +5,7 @@ mod correlate;
 mod count;
 mod demo;
 mod extract;
+mod files;
 mod info;
 mod linearize;
 mod moments;

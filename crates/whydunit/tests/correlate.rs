@@ -111,6 +111,20 @@ fn explain_shows_both_lines_side_by_side() {
 }
 
 #[test]
+fn explain_as_json_has_every_site() {
+    let rule = "write(net_stats::rx_bytes) => write(net_stats::rx_packets)";
+    let output = run(&program("rx_bytes.c"), &["--explain", rule, "--json"]);
+    let details = &json(&output)["details"];
+    assert_eq!(details["rule"]["rule"], rule);
+    assert_eq!(details["supporters"].as_array().map(Vec::len), Some(6));
+    let violators = details["violators"].as_array().expect("a list");
+    assert_eq!(violators.len(), 1);
+    assert_eq!(violators[0]["function"], "jumbo_rx");
+    assert_eq!(violators[0]["left"]["line"], 26);
+    assert!(violators[0]["right"].is_null(), "{violators:?}");
+}
+
+#[test]
 fn databases_of_two_trees_are_merged_and_stable() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("rules.db");

@@ -8,10 +8,16 @@ const CHUNK: usize = 20_000;
 
 /// Runs `cases` random cases under `whydunit run --observe HOW`.
 fn check(how: &str, cases: usize, seed: u64) {
+    check_with(&["--observe", how], cases, seed);
+}
+
+/// Runs `cases` random cases under `whydunit run` with these words.
+fn check_with(how: &[&str], cases: usize, seed: u64) {
     let forms = Forms::of_this_machine().expect("/proc/cpuinfo");
-    let words = ["run", "--exit-code=guest", "--observe", how, "--"];
+    let words = [&["run", "--exit-code=guest"], how, &["--"]].concat();
     let tool: OsString = env!("CARGO_BIN_EXE_whydunit").into();
-    let tool = Tool { command: [tool].into_iter().chain(words.map(OsString::from)).collect() };
+    let tool =
+        Tool { command: [tool].into_iter().chain(words.iter().map(OsString::from)).collect() };
     for chunk in 0..cases.div_ceil(CHUNK) {
         let program =
             Program::draw(&forms, CHUNK.min(cases), seed.wrapping_add((chunk as u64) << 32));
@@ -23,7 +29,7 @@ fn check(how: &str, cases: usize, seed: u64) {
             let dump = |tool: &Tool| compare::dump(&elf, tool, found.index).expect("it runs");
             let (native, theirs) = (dump(&Tool::default()), dump(&tool));
             panic!(
-                "--observe {how}, seed {seed}, case {} of chunk {chunk}: {:?}\n{}\nnatively\n{native}\n\
+                "{how:?}, seed {seed}, case {} of chunk {chunk}: {:?}\n{}\nnatively\n{native}\n\
                  under the tool\n{theirs}\n\
                  difftest --only {:?} --seed {seed} --tool '{:?}' looks closer",
                 found.index,
@@ -34,7 +40,7 @@ fn check(how: &str, cases: usize, seed: u64) {
             );
         }
     }
-    println!("--observe {how}: {cases} cases agree");
+    println!("{how:?}: {cases} cases agree");
 }
 
 #[test]
@@ -60,6 +66,18 @@ fn with_memory() {
 #[test]
 fn with_a_shadow() {
     check("shadow", 20_000, 7);
+}
+
+/// The middle of the memory that cases work on is painted: accesses there do not pass, and are made
+/// the slow way.
+#[test]
+fn with_a_painted_shadow() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let plan = folder.path().join("plan.json");
+    let paint = r#"[{"range": {"start": 536878848, "end": 536879360}, "bits": 1}]"#;
+    let filter = format!(r#"{{"Shadow": {{"reads": 1, "writes": 1, "paint": {paint}}}}}"#);
+    std::fs::write(&plan, format!(r#"{{"filter": {filter}}}"#)).expect("room for a plan");
+    check_with(&["--plan", plan.to_str().expect("a plain path")], 20_000, 9);
 }
 
 #[test]

@@ -102,18 +102,60 @@ struct Shown {
     instance: u64,
 }
 
+/// Which code without source is shown by itself, not as part of the call that led there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Unfold {
+    /// None.
+    #[default]
+    Nothing,
+    /// All of it.
+    All,
+    /// These functions. What they call is part of them.
+    Functions(Vec<String>),
+}
+
+impl Unfold {
+    /// Whether a function is shown by itself. `strcat` means `__strcat_avx2` too.
+    fn has(&self, function: Option<&str>) -> bool {
+        let plain = |name: &str| name.trim_start_matches('_').to_owned();
+        match self {
+            Self::Nothing => false,
+            Self::All => true,
+            Self::Functions(names) => function.is_some_and(|function| {
+                names.iter().any(|name| plain(function).starts_with(&plain(name)))
+            }),
+        }
+    }
+}
+
+/// A line, or what is known of an address that has none.
+#[derive(Clone)]
+struct Known {
+    place: Place,
+    own: bool,
+    unfolded: bool,
+}
+
 /// Makes views of slices of one program.
 pub struct Viewer<'a> {
     trace: &'a Trace,
     program: &'a Program,
-    places: FxHashMap<u64, (Place, bool)>,
+    unfold: Unfold,
+    places: FxHashMap<u64, Known>,
 }
 
 impl<'a> Viewer<'a> {
     /// For a trace and the program that ran.
     #[must_use]
     pub fn new(trace: &'a Trace, program: &'a Program) -> Self {
-        Self { trace, program, places: FxHashMap::default() }
+        Self { trace, program, unfold: Unfold::Nothing, places: FxHashMap::default() }
+    }
+
+    /// With some code without source shown by itself.
+    #[must_use]
+    pub fn unfolding(mut self, unfold: Unfold) -> Self {
+        self.unfold = unfold;
+        self
     }
 
     /// The slice as source.
@@ -171,19 +213,19 @@ impl<'a> Viewer<'a> {
             return foreign(Place::default().in_function("before the window"));
         };
         let (mut pc, mut instance) = (self.pc(instruction), node.instance);
-        let (mut place, mut own) = self.place(pc);
-        let innermost = place.clone();
+        let mut known = self.place(pc);
+        let innermost = known.place.clone();
         let mut through = None;
         let mut frame = node.frame;
-        while !own {
-            through = place.function.clone().or_else(|| Some(format!("*{}", Address(pc))));
+        while !known.own && !known.unfolded {
+            through = known.place.function.clone().or_else(|| Some(format!("*{}", Address(pc))));
             let Some((parent, call, call_instance, _)) = slice.frames[frame as usize].caller else {
                 return foreign(innermost);
             };
             (pc, instance, frame) = (self.pc(call), call_instance, parent);
-            (place, own) = self.place(pc);
+            known = self.place(pc);
         }
-        Some(Shown { place, own: true, through, instance })
+        Some(Shown { place: known.place, own: known.own, through, instance })
     }
 
     fn hands_on(&self, instruction: u32) -> bool {
@@ -194,16 +236,16 @@ impl<'a> Viewer<'a> {
         self.trace.blocks.statics[instruction as usize].pc
     }
 
-    /// The line of an address, and whether there is one.
-    fn place(&mut self, pc: u64) -> (Place, bool) {
-        let program = self.program;
+    /// The line of an address, or what is known of it.
+    fn place(&mut self, pc: u64) -> Known {
+        let (program, unfold) = (self.program, &self.unfold);
         let known = self.places.entry(pc).or_insert_with(|| {
             let mut place = program.symbolise(Address(pc)).place();
             if place.function.is_none() {
                 place.function = program.symbol_at(Address(pc)).map(|(name, _)| name);
             }
-            let own = has_source(program, pc);
-            (place, own)
+            let unfolded = unfold.has(place.function.as_deref());
+            Known { place, own: has_source(program, pc), unfolded }
         });
         known.clone()
     }

@@ -125,9 +125,12 @@ const ASLEEP: u32 = 1;
 pub const WOKEN: u32 = 2;
 
 /// Wakes a thread that sleeps: it waits for the baton from now on. Whether it slept.
-pub fn wake_up(thread: *mut Thread) -> bool {
+///
+/// # Safety
+/// `thread` must be alive: one that sleeps, or has not yet noticed that it does not, is.
+pub unsafe fn wake_up(thread: *mut Thread) -> bool {
     let _guard = Guard::lock();
-    // SAFETY: a thread that sleeps, or has not yet noticed that it does not, is alive.
+    // SAFETY: the caller's promise.
     let slept = unsafe { (*thread).sleep.load(Ordering::Relaxed) } == ASLEEP;
     if slept {
         // SAFETY: as above.

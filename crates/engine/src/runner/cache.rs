@@ -4,46 +4,19 @@
 //! everything is flushed, which is always safe because no thread is inside the cache while another
 //! holds the baton. Dropping one translation (its guest code changed) only makes it unreachable.
 
-use super::cpu::{self, Cpu};
+mod tables;
+
+use super::address_map::AddressMap;
 use super::layout;
 use super::sys;
 use super::thread::Left;
 use super::translate::accesses::Accesses;
-use super::translate::emit::Emit;
-use super::translate::lower::{
-    EXIT_INDIRECT, Exit, ExitKind, FIRST_EXIT, SLOT_RCX, SLOT_RDX, Shared, Translation, Variant,
-    lower,
-};
+use super::translate::lower::{Exit, ExitKind, FIRST_EXIT, Shared, Translation, Variant, lower};
 use super::translate::map::{Map, Point, Spills};
 use super::translate::superblock::Superblock;
-use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
+use crate::runner::cpu::reg::{RDI, RSI};
 use events::Plan;
 use events::shape::Shape;
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
-use std::mem::offset_of;
-
-/// Multiplicative hashing: keys are addresses, and std's default hasher wants entropy from
-/// thread-local storage.
-#[derive(Default)]
-pub struct AddressHasher(u64);
-
-impl Hasher for AddressHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-    fn write_u64(&mut self, value: u64) {
-        self.0 = (self.0 ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    }
-}
-
-/// A map keyed by addresses.
-pub type AddressMap<V> = HashMap<u64, V, BuildHasherDefault<AddressHasher>>;
 
 /// Number of a translation.
 pub type Id = u32;
@@ -174,21 +147,13 @@ impl Cache {
         let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         let (from, to) = (layout::CODE_CACHE.start, layout::FAR_CODE.end);
-        let table = layout::INDIRECT_ENTRIES as u64 * 4;
-        let second = layout::SECOND_ENTRIES as u64 * 16;
-        let returns = layout::RETURN_ENTRIES as u64 * 4;
-        // SAFETY: both ranges are the engine's own (layout) and mapped once, here.
+        // SAFETY: a range of the engine's own (layout), mapped once, here.
         unsafe {
             sys::map_fixed(from, to - from, all, flags, -1, 0)?;
-            let protection = libc::PROT_READ | libc::PROT_WRITE;
-            sys::map_fixed(layout::INDIRECT_TABLE, table, protection, flags, -1, 0)?;
-            sys::map_fixed(layout::RETURN_TABLE, returns, protection, flags, -1, 0)?;
-            sys::map_fixed(layout::SECOND_TABLE, second, protection, flags, -1, 0)?;
-            // Large programs jump all over the cache: page tables are what they wait for.
             let huge = libc::MADV_HUGEPAGE;
             sys::syscall!(libc::SYS_madvise, from, layout::CODE_CACHE.end - from, huge);
-            sys::syscall!(libc::SYS_madvise, layout::INDIRECT_TABLE, table, huge);
         }
+        tables::map()?;
         Ok(Self {
             fragments: Vec::new(),
             exits: Vec::new(),
@@ -207,54 +172,10 @@ impl Cache {
     /// Says what is put aside at indirect branches and returns from now on; forgets everything.
     pub fn arrange(&mut self, standing: Spills) {
         self.next = layout::CODE_CACHE.start;
-        self.write_shared(standing);
+        let (shared, code) = Shared::write(self.next, standing);
+        self.copy_in(&code);
+        (self.shared, self.start) = (shared, self.next);
         self.forget();
-    }
-
-    fn write_shared(&mut self, standing: Spills) {
-        let target = cpu::field(offset_of!(Cpu, target));
-        let exit = cpu::field(offset_of!(Cpu, exit));
-        let mut emit = Emit::at(self.next);
-        let restore_and_leave = |emit: &mut Emit| {
-            emit.load_cell(RDX, cpu::slot(SLOT_RDX));
-            emit.load_cell(RCX, cpu::slot(SLOT_RCX));
-            for spill in standing.iter() {
-                emit.load_cell(spill.register, cpu::slot(spill.slot));
-            }
-            emit.store_cell_imm32(exit, EXIT_INDIRECT);
-            let _ = emit.jump(cpu::landmarks().exit_cache);
-        };
-        let table_miss = emit.here();
-        emit.store_cell(target, RDX);
-        restore_and_leave(&mut emit);
-        // The second table: two words an entry, so the index is doubled before it is scaled.
-        let verify_miss = emit.here();
-        emit.store_cell(target, RDX);
-        emit.store_cell(cpu::slot(SLOT_SECOND), RAX);
-        emit.select_bits(RAX, RDX, cpu::field(offset_of!(Cpu, second_mask)));
-        emit.lea_sum(RAX, RAX, RAX);
-        emit.load_scaled(RCX, RAX, layout::SECOND_TABLE);
-        emit.lea_sum(RCX, RCX, RDX);
-        emit.load_scaled(RDX, RAX, layout::SECOND_TABLE + 8);
-        emit.load_cell(RAX, cpu::slot(SLOT_SECOND));
-        emit.jump_if_rcx_zero(5);
-        let missing = emit.jump_hole();
-        emit.store_cell(cpu::field(offset_of!(Cpu, entry)), RDX);
-        emit.load_cell(RDX, cpu::slot(SLOT_RDX));
-        emit.load_cell(RCX, cpu::slot(SLOT_RCX));
-        emit.jump_cell(cpu::field(offset_of!(Cpu, entry)));
-        emit.fill(missing);
-        restore_and_leave(&mut emit);
-        // Comes from a return, which has popped an address of ours.
-        let return_miss = emit.here();
-        emit.store(RSP, -8, RDX);
-        let return_elsewhere = emit.here();
-        emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, low_mask)));
-        emit.load_entry(RCX, layout::INDIRECT_TABLE);
-        emit.jump_register(RCX);
-        self.copy_in(emit.bytes());
-        self.start = self.next;
-        self.shared = Shared { table_miss, verify_miss, return_miss, return_elsewhere, standing };
     }
 
     fn copy_far(&mut self, code: &[u8]) {
@@ -274,22 +195,12 @@ impl Cache {
         self.next = (self.next + code.len() as u64).next_multiple_of(16);
     }
 
-    fn table(&mut self) -> &mut [u32] {
-        // SAFETY: mapped in `new`, never unmapped, and only touched by the baton's holder.
-        unsafe {
-            std::slice::from_raw_parts_mut(
-                layout::INDIRECT_TABLE as *mut u32,
-                layout::INDIRECT_ENTRIES,
-            )
-        }
-    }
-
     fn clear_table(&mut self) {
         let miss = self.shared.table_miss as u32;
-        self.table().fill(miss);
-        returns().fill(self.shared.return_miss as u32);
+        tables::indirect().fill(miss);
+        tables::returns().fill(self.shared.return_miss as u32);
         if self.second_used {
-            second_table().fill([0; 2]);
+            tables::second().fill([0; 2]);
             self.second_used = false;
         }
     }
@@ -442,14 +353,13 @@ impl Cache {
         if fragment.attended {
             return;
         }
-        let entry = fragment.pc as usize & (layout::INDIRECT_ENTRIES - 1);
         let prefix = fragment.start;
-        let displaced = std::mem::replace(&mut self.table()[entry], prefix as u32);
+        let displaced = std::mem::replace(tables::indirect_entry(fragment.pc), prefix as u32);
         let displaced = u64::from(displaced);
         if displaced != prefix && displaced != self.shared.table_miss {
             let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
             let other = &self.fragments[index];
-            second_table()[second_index(other.pc)] = [other.pc.wrapping_neg(), other.landing];
+            *tables::second_entry(other.pc) = [other.pc.wrapping_neg(), other.landing];
             self.second_used = true;
         }
     }
@@ -502,7 +412,7 @@ impl Cache {
         let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
         let own = fragment.start..fragment.end;
         for back in std::mem::take(&mut fragment.pads) {
-            let entry = &mut returns()[back as usize & (layout::RETURN_ENTRIES - 1)];
+            let entry = tables::return_entry(back);
             if own.contains(&u64::from(*entry)) {
                 *entry = self.shared.return_miss as u32;
             }
@@ -519,11 +429,11 @@ impl Cache {
             self.by_pc.remove(&key(pc, variant));
         }
         let miss = self.shared.table_miss as u32;
-        let entry = &mut self.table()[pc as usize & (layout::INDIRECT_ENTRIES - 1)];
+        let entry = tables::indirect_entry(pc);
         if u64::from(*entry) == prefix {
             *entry = miss;
         }
-        let second = &mut second_table()[second_index(pc)];
+        let second = tables::second_entry(pc);
         if second[0] == pc.wrapping_neg() {
             *second = [0; 2];
         }
@@ -568,32 +478,6 @@ impl Cache {
 fn key(pc: u64, variant: Variant) -> u64 {
     pc ^ (variant as u64) << 60
 }
-
-/// The table of returns, which translated calls write to.
-fn returns() -> &'static mut [u32] {
-    // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
-    unsafe {
-        std::slice::from_raw_parts_mut(layout::RETURN_TABLE as *mut u32, layout::RETURN_ENTRIES)
-    }
-}
-
-fn second_table() -> &'static mut [[u64; 2]] {
-    // SAFETY: mapped by `Cache::new`, never unmapped, and only touched by the baton's holder.
-    unsafe {
-        std::slice::from_raw_parts_mut(
-            layout::SECOND_TABLE as *mut [u64; 2],
-            layout::SECOND_ENTRIES,
-        )
-    }
-}
-
-/// Neighbouring functions are at least four bytes apart.
-fn second_index(pc: u64) -> usize {
-    (pc >> 2) as usize & (layout::SECOND_ENTRIES - 1)
-}
-
-/// Slot of rax while the second table is looked at.
-const SLOT_SECOND: u8 = 5;
 
 fn write_displacement(at: u32, target: u32) {
     let distance = target.wrapping_sub(at + 4) as i32;

@@ -39,7 +39,8 @@ impl Futexes {
         let mut woken = 0;
         self.0.retain(|waiter| {
             let meant = waiter.address == address && waiter.bits & bits != 0;
-            let wakes = meant && (woken as u64) < count && baton::wake_up(waiter.thread);
+            // SAFETY: a thread that waits here has not gone on, so it is alive.
+            let wakes = meant && (woken as u64) < count && unsafe { baton::wake_up(waiter.thread) };
             woken += i64::from(wakes);
             !wakes
         });

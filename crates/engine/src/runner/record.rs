@@ -12,7 +12,8 @@
 //! * [`output`]: what whoever started the tool sees;
 //! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
-//! * [`tree`]: memory that the guest's processes share;
+//! * [`tree`]: memory that the guest's processes share; [`written`]: files that are mapped and
+//!   written; [`scratch`]: buffers of calls that wait;
 //! * [`decide`]: what is answered otherwise, or refused.
 
 mod decide;
@@ -23,7 +24,9 @@ pub mod log;
 mod output;
 pub mod region;
 pub mod schedule;
+pub mod scratch;
 pub mod tree;
+mod written;
 
 pub use decide::{decide, stays_here};
 
@@ -53,6 +56,7 @@ pub struct Recorder {
     outputs: output::Outputs,
     /// What it has to do with the other processes of the recording.
     pub tree: tree::Tree,
+    written: written::Files,
     head: Vec<u8>,
     ranges: Vec<Range>,
     /// Instructions that the running thread executes one by one before it stops.
@@ -100,6 +104,7 @@ impl Recorder {
             scheduler: Scheduler::new(how.schedule, how.cut),
             files,
             tree: tree::Tree::new(how.shared),
+            written: written::Files::default(),
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
@@ -197,6 +202,7 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         let why = effects::reason(number, arguments);
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
+    written::called(recorder, memory, number, arguments, answer);
     recorder.tree.forget(mapped_anew(number, arguments, answer));
     recorder.ranges.extend(numbers_written(number, arguments, answer));
     recorder.call(memory, Call { number, answer, check, output, ..Call::default() });

@@ -28,8 +28,10 @@ impl Engine {
         }
     }
 
-    /// Says which thread runs, and where its segments are.
+    /// Says which thread runs, and where its segments are. What it does is heard if the plan is
+    /// about it.
     pub fn record_thread(&mut self, thread: i32) {
+        self.mute_unless_observed(thread);
         if self.ring.is_some() {
             let mut bytes = record::THREAD.to_le_bytes().to_vec();
             bytes.extend((thread as u32).to_le_bytes());

@@ -29,8 +29,8 @@ pub struct Gap {
     pub ranges: Vec<(u64, u64)>,
     /// Memory that was mapped: start, end, protection, and whether it has contents at once.
     pub mapped: Vec<(u64, u64, i32, bool)>,
-    /// Whether a signal handler was entered: its frame is on the stack.
-    pub handler: bool,
+    /// Where signal handlers were entered: their frames are on the stack then.
+    pub handlers: Vec<Instant>,
 }
 
 /// A stretch.
@@ -254,7 +254,7 @@ impl Finder {
     fn arrived(&mut self, pc: u64) {
         if self.expected.get(&self.thread).is_some_and(|expected| *expected != pc) {
             self.close();
-            self.gap.handler = true;
+            self.gap.handlers.push(Instant { time: self.time, pc: Some(pc) });
         }
         if let Some(open) = &mut self.open
             && open.kept == open.last
@@ -321,6 +321,9 @@ impl Finder {
     /// A system call has returned: what it did to memory beside what it wrote there.
     fn called(&mut self, number: u64, arguments: [u64; 6], answer: i64) {
         let [a, b, c, d, ..] = arguments;
+        if number == RT_SIGRETURN {
+            self.expected.remove(&self.thread);
+        }
         let Ok(answer) = u64::try_from(answer) else { return };
         let up = |address: u64| address.div_ceil(PAGE) * PAGE;
         match number {
@@ -382,12 +385,12 @@ impl Finder {
 /// Where an instruction goes on, if it says so itself.
 fn next(facts: &Facts, taken: bool) -> Option<u64> {
     match facts.flow {
+        _ if facts.outside => Some(facts.next),
         FlowControl::ConditionalBranch if !taken => Some(facts.next),
         FlowControl::ConditionalBranch | FlowControl::UnconditionalBranch | FlowControl::Call => {
             (facts.target != 0).then_some(facts.target)
         }
         FlowControl::IndirectBranch | FlowControl::IndirectCall | FlowControl::Return => None,
-        _ if facts.outside => None,
         _ => Some(facts.next),
     }
 }
@@ -429,6 +432,7 @@ const READ_WRITE: i32 = 3;
 const MAP_ANONYMOUS: u64 = 0x20;
 const MMAP: u64 = 9;
 const BRK: u64 = 12;
+const RT_SIGRETURN: u64 = 15;
 const MREMAP: u64 = 25;
 const MADVISE: u64 = 28;
 const MADV_DONTNEED: u64 = 4;

@@ -104,6 +104,11 @@ fn stretches(line: &mut Timeline, found: &Found, out: &mut Out) -> Result<(), Ru
         let at = position(&standing);
         let areas = areas(gap);
         let before: Vec<Vec<u8>> = areas.iter().map(|area| read(&standing, *area)).collect();
+        let mut frames = Vec::new();
+        for handler in &gap.handlers {
+            line.go_on(&mut standing, Some(*handler))?;
+            frames.push(standing.at.thread.general[4]);
+        }
         line.go_on(&mut standing, next.map_or(found.end, |next| Some(next.start)))?;
         let mut changes = Changes::default();
         for (area, before) in areas.iter().zip(before) {
@@ -113,9 +118,8 @@ fn stretches(line: &mut Timeline, found: &Found, out: &mut Out) -> Result<(), Ru
         for (start, end, _, _) in gap.mapped.iter().filter(|mapped| mapped.3) {
             changes.whole(&standing, (*start, end - start));
         }
-        if gap.handler {
-            let stack = standing.at.thread.general[4].saturating_sub(RED_ZONE);
-            changes.whole(&standing, (stack, FRAME));
+        for frame in frames {
+            changes.whole(&standing, (frame, FRAME));
         }
         let Changes { writes, bytes } = changes;
         let (time, thread) = (standing.at.time, standing.at.thread.clone());
@@ -170,7 +174,7 @@ fn areas(gap: &Gap) -> Vec<(u64, u64)> {
     for line in &gap.lines {
         let start = line * LINE;
         match areas.last_mut() {
-            Some((first, length)) if *first + *length == start && start % PAGE != 0 => {
+            Some((first, length)) if *first + *length == start && !start.is_multiple_of(PAGE) => {
                 *length += LINE;
             }
             _ => areas.push((start, LINE)),
@@ -240,10 +244,8 @@ impl Changes {
 const PAGE: u64 = 4096;
 /// `PROT_READ | PROT_WRITE`.
 const READ_WRITE: i32 = 3;
-/// What a function may use below its stack pointer.
-const RED_ZONE: u64 = 128;
 /// More than a signal's frame takes.
-const FRAME: u64 = 8192;
+const FRAME: u64 = 4096;
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! `whydunit correlate`: which variables of a source tree belong together, and who forgot one.
 
+mod explanation;
 mod text;
 
 use crate::exit::Exit;
@@ -73,7 +74,7 @@ struct Output {
     #[arg(long)]
     sarif: bool,
     /// Show the supporters and violators of a rule, such as 'write(S::a) => any(S::b)'
-    #[arg(long, value_name = "RULE")]
+    #[arg(long, value_name = "RULE", conflicts_with = "sarif")]
     explain: Option<String>,
     /// Store the rules in this database; those of other trees in it are kept
     #[arg(long, value_name = "FILE")]
@@ -106,13 +107,14 @@ impl Correlate {
         let baseline = self.accepted.baseline()?;
         let stored = self.output.stored()?;
         let mut analysis = run(&request)?;
-        if let Some(text) = &self.output.explain {
-            let rule = explain::read_rule(&analysis, text)?;
-            render::print(&text::explanation(
-                &analysis,
-                &rule,
-                Paint::new(render::wants_colour()),
-            ))?;
+        if let Some(rule) = &self.output.explain {
+            let rule = explain::read_rule(&analysis, rule)?;
+            let explained = if self.output.json {
+                json::render("correlate", explanation::json(&analysis, &rule), Vec::new())
+            } else {
+                explanation::text(&analysis, &rule, Paint::new(render::wants_colour()))
+            };
+            render::print(&explained)?;
             return Ok(Exit::Clean);
         }
         let suppressed = analysis.suppress(&accepted);

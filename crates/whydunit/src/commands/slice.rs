@@ -3,13 +3,14 @@
 use super::run::Guest;
 use super::slicing::execution::Execution;
 use super::slicing::save::Source;
-use super::slicing::{dot, text, windows};
+use super::slicing::without::{self, Without};
+use super::slicing::{dot, instructions, pager, text, windows};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::style::Style;
 use analyze::dependence::control::Control;
 use analyze::slice::ending::Asked;
-use analyze::slice::view::{Viewer, has_source};
+use analyze::slice::view::{Unfold, Viewer, has_source};
 use analyze::slice::{Follow, Slice as Answer, View};
 use anyhow::Context;
 use serde::Serialize;
@@ -71,6 +72,14 @@ pub struct Slice {
     /// Follow saved and restored registers as if they were values
     #[arg(long)]
     no_bypass: bool,
+    /// Do without what makes slices precise, to see what it is worth
+    #[arg(long, value_enum, value_name = "WHAT", hide = true)]
+    without: Option<Without>,
+    /// Show code without source by itself, not as part of the call that led there: all of it, or
+    /// that of a function
+    #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true,
+          default_missing_value = "")]
+    unfold: Vec<String>,
     /// Show instructions instead of statements
     #[arg(long)]
     instructions: bool,
@@ -80,6 +89,9 @@ pub struct Slice {
     /// Print a graph for Graphviz
     #[arg(long, conflicts_with = "json")]
     dot: bool,
+    /// Print text even if there is a terminal to walk through the slice in
+    #[arg(long)]
+    no_pager: bool,
     /// Do not run the program: these are its events, saved by `whydunit run --save-events`
     #[arg(long, value_name = "FILE")]
     events: Option<PathBuf>,
@@ -129,20 +141,34 @@ impl Slice {
     /// Runs the program, or reads what was saved, and answers.
     pub fn run(self) -> anyhow::Result<Exit> {
         let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
-        let execution = match (&self.events, &source) {
+        let mut execution = match (&self.events, &source) {
             (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,
             (None, Some(source)) => Execution::replay(source.file(), self.memory)?,
             (None, None) => Execution::run(&self.guest, self.memory)?,
         };
+        if let Some(without) = self.without {
+            without::coarsen(&mut execution.trace, &execution.program, without);
+        }
         let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
         execution.complete()?;
         if let (Some(source), Some(file)) = (&source, &self.save) {
             source.save(&execution, (&asked, &answer), file, self.force)?;
         }
-        let view = Viewer::new(&execution.trace, &execution.program).view(&answer);
+        if self.instructions && !self.dot {
+            let listed = instructions::list(&execution, &answer);
+            let out = if self.json { listed.json()? } else { listed.text() };
+            render::print(&out).context("standard output")?;
+            return Ok(Exit::Clean);
+        }
+        let viewer = Viewer::new(&execution.trace, &execution.program).unfolding(self.unfolded());
+        let view = { viewer }.view(&answer);
+        if !self.json && !self.dot && !self.no_pager && pager::is_possible() {
+            pager::show(&asked.words, &view).context("the terminal")?;
+            return Ok(Exit::Clean);
+        }
         let out = if self.dot {
-            dot::render(&view)
+            dot::render(&asked.words, &view)
         } else if self.json {
             let report = Report {
                 question: &asked.words,
@@ -154,13 +180,19 @@ impl Slice {
                 view: &view,
             };
             serde_json::to_string_pretty(&report)? + "\n"
-        } else if self.instructions {
-            instructions(&execution, &answer)
         } else {
             self.text(&asked, &answer, &view)
         };
         render::print(&out).context("standard output")?;
         Ok(Exit::Clean)
+    }
+
+    fn unfolded(&self) -> Unfold {
+        match &self.unfold[..] {
+            [] => Unfold::Nothing,
+            names if names.iter().any(String::is_empty) => Unfold::All,
+            names => Unfold::Functions(names.to_vec()),
+        }
     }
 
     fn asked(&self, execution: &Execution) -> anyhow::Result<Asked> {
@@ -184,7 +216,7 @@ impl Slice {
         question.threads.clone_from(&self.threads);
         question.nodes = self.nodes.max(1);
         question.depth = self.depth.unwrap_or(u32::MAX);
-        question.bypass = !self.no_bypass;
+        question.bypass = !self.no_bypass && self.without != Some(Without::Saves);
         if let Some(from) = &self.from {
             question.from = execution.moment(from)?.moment;
         }
@@ -222,7 +254,7 @@ impl Slice {
         );
         for (number, statement) in view.statements.iter().enumerate() {
             out += &text::statement(number + 1, statement, style);
-            out += &text::reasons(view, number, style);
+            out += &text::reasons(view, number, text::MOST_REASONS, style);
         }
         if view.cut {
             out += &format!(
@@ -233,19 +265,4 @@ impl Slice {
         }
         out
     }
-}
-
-/// The executions of a slice, as instructions, the latest first.
-fn instructions(execution: &Execution, answer: &Answer) -> String {
-    let mut out = String::new();
-    for node in &answer.nodes {
-        let Some(instruction) = node.instruction else { continue };
-        let known = &execution.trace.blocks.statics[instruction as usize];
-        let place = execution.program.symbolise(base::Address(known.pc)).place();
-        out += &format!(
-            "@{} /{} *{:#x}#{}  {place}\n",
-            node.moment.0, node.thread, known.pc, node.instance
-        );
-    }
-    out
 }

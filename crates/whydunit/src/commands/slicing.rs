@@ -4,6 +4,9 @@
 pub mod asking;
 pub mod dot;
 pub mod execution;
+pub mod instructions;
+pub mod pager;
 pub mod save;
 pub mod text;
 pub mod windows;
+pub mod without;

@@ -6,7 +6,7 @@ use recording::log::{Ending, ThreadData};
 use replay::Standing;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use symbols::{Memory, Registers};
+use symbols::{Memory, Program, Registers};
 
 /// What is shown of a moment.
 #[derive(Serialize)]
@@ -53,7 +53,11 @@ pub fn registers_of(thread: &ThreadData) -> Registers {
 impl Seen {
     /// Looks around.
     pub fn of(standing: &Standing) -> Self {
-        let program = program_of(&standing.at.modules);
+        Self::with(&program_of(&standing.at.modules), standing)
+    }
+
+    /// The same, where the program is known.
+    pub fn with(program: &Program, standing: &Standing) -> Self {
         let thread = &standing.at.thread;
         let registers = registers_of(thread);
         let stack = program.unwind_at_most(&registers, &At(standing), FRAMES);

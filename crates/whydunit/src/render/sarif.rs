@@ -14,16 +14,17 @@ pub fn render(findings: &[Finding], kinds: &Kinds) -> String {
         .map(|(kind, meaning)| json!({"id": kind, "shortDescription": {"text": meaning}}))
         .collect();
     let results: Vec<_> = findings.iter().map(result).collect();
+    let mut driver =
+        json!({"name": "whydunit", "version": env!("CARGO_PKG_VERSION"), "rules": rules});
+    // The format wants an absolute URI or none.
+    if !env!("CARGO_PKG_REPOSITORY").is_empty() {
+        driver["informationUri"] = json!(env!("CARGO_PKG_REPOSITORY"));
+    }
     let log = json!({
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
         "runs": [{
-            "tool": {"driver": {
-                "name": "whydunit",
-                "version": env!("CARGO_PKG_VERSION"),
-                "informationUri": env!("CARGO_PKG_REPOSITORY"),
-                "rules": rules,
-            }},
+            "tool": {"driver": driver},
             "columnKind": "utf16CodeUnits",
             "results": results,
         }],
@@ -115,6 +116,9 @@ mod tests {
         assert_eq!(physical["region"]["startLine"], 3);
         assert_eq!(result["level"], "error");
         assert_eq!(result["relatedLocations"].as_array().map(Vec::len), Some(1));
-        assert_eq!(log["runs"][0]["tool"]["driver"]["rules"][0]["id"], result["ruleId"]);
+        let driver = &log["runs"][0]["tool"]["driver"];
+        assert_eq!(driver["rules"][0]["id"], result["ruleId"]);
+        let uri = driver.get("informationUri").and_then(Value::as_str);
+        assert!(uri.is_none_or(|uri| uri.starts_with("https://")), "{uri:?} is not absolute");
     }
 }

@@ -15,15 +15,20 @@ const WIDEST: usize = 120;
 
 /// The lines around `line` of a file, with their numbers; empty if they cannot be read.
 pub fn excerpt(file: &str, line: u32) -> Vec<(u32, String)> {
+    around(file, line, BEFORE, AFTER)
+}
+
+/// The same with as many lines before and after it as are asked for.
+pub fn around(file: &str, line: u32, before: u32, after: u32) -> Vec<(u32, String)> {
     let Ok(opened) = File::open(file) else { return Vec::new() };
     if !opened.metadata().is_ok_and(|meta| meta.is_file()) {
         return Vec::new();
     }
-    let first = line.saturating_sub(BEFORE).max(1);
+    let first = line.saturating_sub(before).max(1);
     let mut lines = Vec::new();
     for (bytes, number) in BufReader::new(opened.take(LARGEST)).split(b'\n').zip(1..) {
         let Ok(bytes) = bytes else { break };
-        if number > line.saturating_add(AFTER) {
+        if number > line.saturating_add(after) {
             break;
         }
         if number >= first {

@@ -40,6 +40,8 @@ pub enum Action {
     Difference(Place, Place, Place),
     /// A value that carries nothing is made.
     Make(Place),
+    /// A constant, which may be the address of a variable.
+    Address(Place, u64),
 }
 
 /// How the address of a memory operand is formed.
@@ -226,13 +228,21 @@ fn is_immediate(instruction: &Instruction, operand: u32) -> bool {
 
 fn cleanses(instruction: &Instruction) -> bool {
     use Mnemonic as M;
-    match instruction.mnemonic() {
-        M::Pmovmskb | M::Vpmovmskb | M::Movmskps | M::Movmskpd | M::Vmovmskps | M::Vmovmskpd => {
-            true
-        }
-        M::Ptest | M::Vptest | M::Pcmpistri | M::Vpcmpistri | M::Pcmpestri | M::Vpcmpestri => true,
-        _ => false,
-    }
+    matches!(
+        instruction.mnemonic(),
+        M::Pmovmskb
+            | M::Vpmovmskb
+            | M::Movmskps
+            | M::Movmskpd
+            | M::Vmovmskps
+            | M::Vmovmskpd
+            | M::Ptest
+            | M::Vptest
+            | M::Pcmpistri
+            | M::Vpcmpistri
+            | M::Pcmpestri
+            | M::Vpcmpestri
+    )
 }
 
 impl Code {
@@ -242,7 +252,7 @@ impl Code {
                 (0u8..).zip(&self.pointers).filter(|(_, p)| p.write).map(|(n, _)| n).collect();
             return;
         }
-        if let Some(action) = stack_address(instruction) {
+        if let Some(action) = stack_address(instruction).or_else(|| constant(instruction)) {
             self.actions.push(action);
             return;
         }
@@ -303,7 +313,7 @@ impl Code {
             M::Add | M::Inc | M::Dec => Some(Action::Sum(to, left, right)),
             M::Sub => Some(Action::Difference(to, left, right)),
             // Alignment keeps the block; a mask in a register is as good as a constant.
-            M::And => Some(Action::Sum(to, left, right)),
+            M::And | M::Or => Some(Action::Sum(to, left, right)),
             _ => None,
         }
     }
@@ -389,6 +399,22 @@ fn stack_address(instruction: &Instruction) -> Option<Action> {
     let to = general(instruction.op0_register()).filter(|_| takes)?;
     let source = if to == FRAME_POINTER { Place::Nothing } else { Place::Stack(STACK_POINTER, 0) };
     Some(Action::Sum(Place::Cell(to), source, Place::Nothing))
+}
+
+/// A constant or an address in the program that is put into a register.
+fn constant(instruction: &Instruction) -> Option<Action> {
+    let to = instruction.op0_register().full_register();
+    let to = Place::Cell(general(to).filter(|cell| *cell != STACK_POINTER)?);
+    let wide = instruction.op0_register().size() >= 4;
+    match instruction.mnemonic() {
+        Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => {
+            Some(Action::Address(to, instruction.ip_rel_memory_address()))
+        }
+        Mnemonic::Mov if wide && is_immediate(instruction, 1) => {
+            Some(Action::Address(to, instruction.immediate(1)))
+        }
+        _ => None,
+    }
 }
 
 fn lea(instruction: &Instruction) -> Option<Action> {

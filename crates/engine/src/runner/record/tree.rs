@@ -11,7 +11,7 @@ use super::Recorder;
 use super::files::shared;
 use crate::runner::engine::Engine;
 use crate::runner::guest::Checked;
-use crate::runner::memory::Memory;
+use crate::runner::memory::{Mapping, Memory};
 use crate::runner::signal::frame::GuestMemory;
 use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
@@ -21,8 +21,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 const PAGE: u64 = 4096;
-/// Pages that are read at once.
-const AT_ONCE: u64 = 64;
 
 /// This process's part in the tree baton.
 pub struct Tree {
@@ -170,17 +168,19 @@ fn lock_range(kind: i32) -> libc::flock {
 /// Hands on every page of shared memory that is in memory: its address, whether a file is behind
 /// it, its contents.
 fn each_page(memory: &Memory, put: &mut dyn FnMut(u64, bool, &[u8])) {
-    let mut buffer = vec![0; (AT_ONCE * PAGE) as usize];
-    for (range, mapping) in memory.iter().filter(|(_, mapping)| mapping.shared) {
-        for part in resident(range) {
-            for start in part.clone().step_by((AT_ONCE * PAGE) as usize) {
-                let length = (part.end - start).min(AT_ONCE * PAGE) as usize;
-                let into = &mut buffer[..length];
-                if Checked.read(start, into) {
-                    for (index, page) in into.chunks(PAGE as usize).enumerate() {
-                        put(start + index as u64 * PAGE, mapping.file.is_some(), page);
-                    }
-                }
+    let mut buffer = vec![0; PAGE as usize];
+    let readable = |mapping: &Mapping| mapping.shared && mapping.protection & libc::PROT_READ != 0;
+    for (range, mapping) in memory.iter().filter(|(_, mapping)| readable(mapping)) {
+        let file = mapping.file.is_some();
+        for page in resident(range).into_iter().flat_map(|part| part.step_by(PAGE as usize)) {
+            if !file {
+                // SAFETY: the guest has this page and may read it; nobody can take it away.
+                put(page, file, unsafe {
+                    std::slice::from_raw_parts(page as *const u8, PAGE as usize)
+                });
+            } else if Checked.read(page, &mut buffer) {
+                // A file may be cut short by anyone.
+                put(page, file, &buffer);
             }
         }
     }
@@ -231,7 +231,7 @@ pub fn before_fork(engine: &mut Engine) {
 }
 
 /// A file that can only be read is not changed through its mapping.
-fn can_change(mapping: &crate::runner::memory::Mapping) -> bool {
+fn can_change(mapping: &Mapping) -> bool {
     mapping.file.is_none() || mapping.protection & libc::PROT_WRITE != 0
 }
 

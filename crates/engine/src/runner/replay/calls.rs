@@ -279,6 +279,7 @@ fn put_payload(address: u64, length: u64) {
     for (range, _) in closed() {
         protect(range, libc::PROT_READ | libc::PROT_WRITE);
     }
+    memory::reach(address..end);
     // SAFETY: mapped, as just seen, and writable now.
     let bytes = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, length as usize) };
     replayer().source.payload(bytes);

@@ -131,6 +131,31 @@ pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) 
     map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);
 }
 
+/// Makes files behind a range of memory long enough for all of it: they have grown since they were
+/// mapped.
+pub fn reach(range: Range<u64>) {
+    for (part, mapping) in engine().memory.inside(range) {
+        let Some(view) = mapping.view else { continue };
+        let files = &replayer().files;
+        let file = match mapping.shared {
+            true => files.shared.get(&view.identity).map(|(file, _)| *file),
+            false => files.contents.get(&view.key).copied(),
+        };
+        let end = mapping.offset + (part.end - part.start);
+        if let Some(file) = file.filter(|file| size(*file) < end) {
+            // SAFETY: a descriptor of ours.
+            unsafe { syscall!(libc::SYS_ftruncate, file, end) };
+        }
+    }
+}
+
+fn size(file: i32) -> u64 {
+    let mut status = [0u64; 18];
+    // SAFETY: the kernel writes one `struct stat`, 144 bytes.
+    unsafe { syscall!(libc::SYS_fstat, file, status.as_mut_ptr()) };
+    status[6]
+}
+
 /// In a copy of the process: what is mapped shared is no longer so with the original.
 pub fn unshare() {
     // What is mapped anew is not guarded any more.
@@ -160,13 +185,9 @@ pub fn unshare() {
 
 /// An anonymous file with the same contents.
 fn copy(original: i32) -> i32 {
-    let mut status = [0u64; 18];
-    let copy = anonymous_file();
-    // SAFETY: the kernel writes one `struct stat`, and copies from one descriptor of ours to
-    // another.
+    let (copy, size) = (anonymous_file(), size(original));
+    // SAFETY: the kernel copies from one descriptor of ours to another.
     unsafe {
-        syscall!(libc::SYS_fstat, original, status.as_mut_ptr());
-        let size = status[6];
         syscall!(libc::SYS_ftruncate, copy, size);
         let mut at = 0u64;
         while at < size {

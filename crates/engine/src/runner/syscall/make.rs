@@ -5,6 +5,7 @@ use super::{Outcome, after, dispatch};
 use crate::runner::cpu::{self, cpu};
 use crate::runner::engine::{drop_baton, engine, take_baton};
 use crate::runner::record;
+use crate::runner::record::scratch::Scratch;
 use crate::runner::replay;
 use crate::runner::thread::Thread;
 
@@ -93,12 +94,15 @@ fn kernel(thread: &mut Thread, number: u64, arguments: [u64; 6], blocks: bool) -
         // table of system calls keeps it away from ours.
         return unsafe { cpu::guest_syscall(number, arguments, &raw const thread.attention) };
     }
+    let mut arguments = arguments;
+    let scratch = Scratch::of(engine(), number, &mut arguments);
     drop_baton(thread);
     let pointer: *mut Thread = thread;
     // SAFETY: as above; the thread is our own, and nothing of the engine is borrowed.
-    unsafe {
+    let answer = unsafe {
         let answer = cpu::guest_syscall(number, arguments, &raw const (*pointer).attention);
         take_baton(pointer);
         answer
-    }
+    };
+    scratch.map_or(answer, |scratch| scratch.give(answer))
 }

@@ -323,7 +323,6 @@ fn restart_events(thread: i32, parent: Option<i32>) {
     if let Some(ring) = &engine.ring {
         ring.running(thread);
     }
-    engine.mute_unless_observed(thread);
     engine.record_thread(thread);
 }
 

@@ -19,9 +19,11 @@ mod indirect;
 mod plain;
 mod reserved;
 mod returns;
+mod shared;
 mod strings;
 
 pub use reserved::standing;
+pub use shared::Shared;
 
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{Flow, Set};
@@ -56,21 +58,6 @@ pub const EXIT_FAULT: u32 = 2;
 pub const EXIT_SUSPECT: u32 = 3;
 /// First exit number of a translation.
 pub const FIRST_EXIT: u32 = 16;
-
-/// Code that all translations share, and what they agree on.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Shared {
-    /// The table had no entry, or the ticks have run out: the target is in rdx.
-    pub table_miss: u64,
-    /// The table's entry was another pc's: the target is in rdx. Looks in the second table.
-    pub verify_miss: u64,
-    /// The table of returns had no entry: as an indirect branch to the target in rdx.
-    pub return_miss: u64,
-    /// Its entry was another pc's, which has repaired the stack.
-    pub return_elsewhere: u64,
-    /// Registers that are put aside at every indirect branch and return, whoever makes it.
-    pub standing: Spills,
-}
 
 /// What an exit means to the dispatcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -197,7 +184,8 @@ pub fn lower(
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
     // Also where nothing is to be tested, so that registers stay put aside on the way through.
-    let screen = tested.then(|| Screen::new(superblock, taken, exact_flags));
+    let tight = !plan.heap.is_empty();
+    let screen = tested.then(|| Screen::new(superblock, taken, exact_flags, tight));
     let mut lower = Lower {
         superblock,
         emit: Emit::at(near),

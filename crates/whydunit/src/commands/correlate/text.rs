@@ -1,19 +1,15 @@
-//! The report of `whydunit correlate` as text: the table of rules, the explanation of one, the
-//! summary, and the records behind `--json` and `--accesses`.
+//! The report of `whydunit correlate` as text: the table of rules, the summary, and the records behind
+//! `--json` and `--accesses`.
 
 use crate::render::terminal::{self, Paint};
 use base::Finding;
 use correlate::Analysis;
 use correlate::access::{Kind, Owner};
-use correlate::explain::{Site, sites};
 use correlate::rules::{Rule, Way};
 use correlate::types::Type;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-
-/// Supporters shown by `--explain`; violators are shown in full.
-const SUPPORTERS: usize = 20;
 
 /// The whole report for a terminal.
 pub fn report(
@@ -48,7 +44,8 @@ pub fn report(
     out
 }
 
-fn more(out: &mut String, count: usize, limit: usize, paint: Paint) {
+/// Says how many rows a list leaves out.
+pub fn more(out: &mut String, count: usize, limit: usize, paint: Paint) {
     if count > limit {
         let text = format!("  … and {} more; see --limit or --json", count - limit);
         let _ = writeln!(out, "{}", paint.faint(&text));
@@ -132,63 +129,6 @@ pub fn rule_json(analysis: &Analysis, rule: &Rule) -> Value {
         "confidence": (rule.confidence() * 1e4).round() / 1e4,
         "same_object": rule.same_object,
     })
-}
-
-/// The supporters and the violators of a rule with their lines side by side.
-pub fn explanation(analysis: &Analysis, rule: &Rule, paint: Paint) -> String {
-    let mut files = Files { analysis, read: BTreeMap::new() };
-    let (obey, break_it): (Vec<Site>, Vec<Site>) =
-        sites(analysis, rule).into_iter().partition(|site| site.right_line.is_some());
-    let mut out = format!(
-        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses.\n",
-        paint.heading(&analysis.shown(rule)),
-        rule.support,
-        rule.left_support,
-        100.0 * rule.confidence(),
-        rule.direct,
-    );
-    let _ = writeln!(out, "\n{}", paint.heading("Supporters"));
-    for site in obey.iter().take(SUPPORTERS) {
-        files.show(&mut out, site);
-    }
-    more(&mut out, obey.len(), SUPPORTERS, paint);
-    let _ = writeln!(out, "\n{}", paint.heading("Violators"));
-    for site in &break_it {
-        files.show(&mut out, site);
-    }
-    if break_it.is_empty() {
-        out.push_str("  none\n");
-    }
-    out
-}
-
-/// Source lines, each file read once.
-struct Files<'a> {
-    analysis: &'a Analysis,
-    read: BTreeMap<u32, Vec<String>>,
-}
-
-impl Files<'_> {
-    fn show(&mut self, out: &mut String, site: &Site) {
-        let function = self.analysis.function_name(site.function);
-        let path = self.analysis.path_of(site.function);
-        let file = self.analysis.tree.functions[site.function as usize].file;
-        let _ = writeln!(out, "  {path} ({function})");
-        let left = self.line(file, site.left_line);
-        let right = site.right_line.map_or("—".into(), |line| self.line(file, line));
-        let _ = writeln!(out, "    {left:<58} | {right}");
-    }
-
-    fn line(&mut self, file: u32, line: u32) -> String {
-        let location = &self.analysis.tree.locations[file as usize];
-        let lines = self.read.entry(file).or_insert_with(|| {
-            let text = std::fs::read(location).unwrap_or_default();
-            String::from_utf8_lossy(&text).lines().map(|it| it.trim().to_string()).collect()
-        });
-        let text = lines.get(line as usize - 1).map_or("", String::as_str);
-        let short: String = text.chars().take(50).collect();
-        format!("{line:>6}: {short}")
-    }
 }
 
 /// Every access of every function, one JSON object a line, and the structs it sets as a whole.

@@ -185,15 +185,40 @@ impl Execution {
                             wants.memory.push((address.0, piece.bits.div_ceil(8)));
                         }
                         Home::Constant(_) => bail!("{value} is a constant the compiler knew"),
-                        Home::ImplicitPointer { .. } => bail!("{value} was optimised out there"),
+                        Home::ImplicitPointer { .. } => {
+                            bail!("{value}: optimised out; {}", elsewhere(&scene, value, pc))
+                        }
                         Home::Lost(why) => {
-                            bail!("{value}: {why}; ask for a register instead, like --value '$rax'")
+                            bail!("{value}: {why}; {}", elsewhere(&scene, value, pc))
                         }
                     }
                 }
             }
         }
         Ok(())
+    }
+}
+
+/// What to ask for instead of a value that is not to be had at an address: where it is, if it is
+/// anywhere.
+fn elsewhere(scene: &Scene<'_>, value: &str, pc: u64) -> String {
+    let name: String = value.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+    let locals = scene.locals(Level::default()).into_iter();
+    let ranges = locals.filter(|local| local.name == name).map(|local| scene.known_ranges(&local));
+    let nearest = ranges.flatten().min_by_key(|known| known.code.start.0.abs_diff(pc));
+    let Some(known) = nearest else {
+        return "ask for a register instead, like --value '$rax'".into();
+    };
+    let line = scene.program.line_at(known.code.start).map(|found| found.line);
+    let at = match line {
+        Some(line) => format!("{}:{}", crate::render::source::shortened(&line.file), line.line),
+        None => format!("*{}", known.code.start),
+    };
+    match known.register {
+        Some(register) => format!(
+            "it is in ${register} at {at}: ask --value '${register}', or --at {at} --value {value}"
+        ),
+        None => format!("it can be had at {at}: ask --at {at} --value {value}"),
     }
 }
 

@@ -1,6 +1,7 @@
 //! An execution to ask about: run here and now, or saved before.
 
 use super::windows;
+use crate::commands::files::Files;
 use crate::commands::run::{Guest, fault_or_input};
 use crate::exit::OurFault;
 use crate::render::crash::{self, Crash};
@@ -33,6 +34,8 @@ pub struct Execution {
     pub program: Program,
     /// How it ended, if it was run here.
     pub outcome: Option<Outcome>,
+    /// Files of the program that a recording had to stand in for.
+    _files: Files,
 }
 
 type Traces = Arc<Mutex<BTreeMap<i32, Trace>>>;
@@ -81,7 +84,7 @@ impl Execution {
             Some(report) => crash::program(report),
             None => executable(&guest.command()[0])?,
         };
-        Ok(Self { trace, program, outcome: Some(outcome) })
+        Ok(Self { trace, program, outcome: Some(outcome), _files: Files::default() })
     }
 
     /// Replays the process of a recording that failed, or the first one.
@@ -91,7 +94,7 @@ impl Execution {
         let process = failed(session.recording());
         let mut line = session.timeline(process).map_err(fault_or_input)?;
         windows::prepare(&mut line);
-        let end = line.end().map_err(fault_or_input)?.clone();
+        let mut end = line.end().map_err(fault_or_input)?.clone();
         let trace = windows::survey(line, memory)?;
         let (ending, killed) = match end.ending {
             Some(recording::log::Ending::Exit(code)) => (Ending::Exit(code), false),
@@ -105,12 +108,17 @@ impl Execution {
             let replayed = session.replay_and_report(process, plan, Shown::Nothing, make);
             crashes = replayed.map_err(fault_or_input)?.1;
         }
+        let mut files = Files::default();
+        let loaded = [&mut end.modules].into_iter();
+        for modules in loaded.chain(crashes.iter_mut().map(|report| &mut report.modules)) {
+            files.stand_in(session.recording(), modules)?;
+        }
         let program = match crashes.first() {
             Some(report) => crash::program(report),
             None => crash::program_of(&end.modules),
         };
         let outcome = Outcome { ending, crashes, notes: Vec::new(), refused: None };
-        Ok(Self { trace, program, outcome: Some(outcome) })
+        Ok(Self { trace, program, outcome: Some(outcome), _files: files })
     }
 
     /// Reads a saved stream of events.
@@ -133,7 +141,8 @@ impl Execution {
         if trace.broken {
             bail!("{} holds records that make no sense", name());
         }
-        Ok(Self { trace, program: executable(program)?, outcome: None })
+        let program = executable(program)?;
+        Ok(Self { trace, program, outcome: None, _files: Files::default() })
     }
 
     /// Whether all that was asked about could be looked at.

@@ -108,6 +108,7 @@ fn kept(execution: &Execution, asked: &Asked, answer: &Slice) -> Kept {
     let mut moments: Vec<u64> = all.into_iter().map(|(moment, _)| moment).collect();
     moments.sort_unstable();
     moments.dedup();
-    let until = asked.moment.0;
+    // A slice that goes forward ends with what came last.
+    let until = asked.moment.0.max(moments.last().map_or(0, |last| last + 1));
     Kept { moments, statements, until, from: None, about: asked.words.clone() }
 }

@@ -6,8 +6,8 @@ use analyze::slice::view::{Link, Statement, View};
 
 /// Characters shown of a line of source.
 const WIDEST: usize = 64;
-/// Reasons shown for each statement.
-const MOST_REASONS: usize = 4;
+/// Reasons shown for each statement, where there is room.
+pub const MOST_REASONS: usize = 4;
 
 /// Where a statement is, as short as it can be said.
 pub fn place(statement: &Statement) -> String {
@@ -30,6 +30,14 @@ pub fn line(statement: &Statement) -> String {
 
 /// One statement: number, place, source, how often, in which threads.
 pub fn statement(number: usize, statement: &Statement, style: Style) -> String {
+    let notes = notes(statement);
+    let function = statement.place.function.as_deref().unwrap_or("");
+    let head = format!("{number:>4}. {} {}", style.strong(&place(statement)), function);
+    format!("{head}\n        {}   {}\n", line(statement), style.faint(&notes.join("; ")))
+}
+
+/// What there is to say of a statement beside its text.
+pub fn notes(statement: &Statement) -> Vec<String> {
     let mut notes = Vec::new();
     if !statement.through.is_empty() {
         notes.push(format!("in {}", statement.through.join(", ")));
@@ -42,43 +50,44 @@ pub fn statement(number: usize, statement: &Statement, style: Style) -> String {
         let threads: Vec<String> = statement.threads.iter().map(u32::to_string).collect();
         notes.push(format!("threads {}", threads.join(", ")));
     }
-    let function = statement.place.function.as_deref().unwrap_or("");
-    let head = format!("{number:>4}. {} {}", style.strong(&place(statement)), function);
-    format!("{head}\n        {}   {}\n", line(statement), style.faint(&notes.join("; ")))
+    notes
 }
 
-/// Why a statement is there: who depends on it, or going forward on whom it depends, through what.
-pub fn reasons(view: &View, number: usize, style: Style) -> String {
-    let mut text = String::new();
-    let own = |link: &&Link| {
-        if view.forward { link.user == Some(number) } else { link.on == number }
+/// File and line alone, or whatever else is known: how edges name statements.
+pub fn brief(statement: &Statement) -> String {
+    match (&statement.place.file, statement.place.line) {
+        (Some(file), Some(line)) => format!("{}:{line}", file.rsplit('/').next().unwrap_or(file)),
+        _ => statement.place.to_string(),
+    }
+}
+
+/// An edge: `here#n <- there#m because of VAR (kind)`.
+pub fn edge(view: &View, link: &Link) -> String {
+    let user = match link.user {
+        Some(user) => format!("{}#{}", brief(&view.statements[user]), link.user_instance),
+        None => "the question".into(),
     };
-    let mut links: Vec<&Link> = view.links.iter().filter(own).collect();
-    links.sort_by_key(|link| link.user.is_some_and(|user| user >= number));
+    let on = format!("{}#{}", brief(&view.statements[link.on]), link.on_instance);
+    format!("{user} <- {on} because of {} ({})", link.because, link.kind)
+}
+
+/// Why a statement is there: who depends on it, through what.
+pub fn reasons(view: &View, on: usize, most: usize, style: Style) -> String {
+    let mut links: Vec<&Link> = view.links.iter().filter(|link| link.on == on).collect();
+    links.sort_by_key(|link| link.user.is_some_and(|user| user >= on));
     let mut lines: Vec<String> = Vec::new();
     for link in links {
-        let user = match link.user {
-            Some(user) => format!("{}#{}", place(&view.statements[user]), link.user_instance),
-            None => "the question".into(),
-        };
-        let (here, because, kind) = (link.on_instance, &link.because, link.kind);
-        let line = if view.forward {
-            let on = place(&view.statements[link.on]);
-            format!("#{} <- {on}#{here} because of {because} ({kind})", link.user_instance)
-        } else {
-            format!("{user} <- #{here} because of {because} ({kind})")
-        };
+        let line = edge(view, link);
         if !lines.contains(&line) {
             lines.push(line);
         }
     }
-    if lines.len() > MOST_REASONS {
-        let more = lines.len() - MOST_REASONS;
-        lines.truncate(MOST_REASONS);
-        lines.push(format!("and {more} more"));
+    if lines.len() > most {
+        let more = lines.len() - most;
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last += &format!(", and {more} more");
+        }
     }
-    for line in lines {
-        text += &format!("          {}\n", style.faint(&line));
-    }
-    text
+    lines.iter().map(|line| format!("          {}\n", style.faint(line))).collect()
 }

@@ -134,7 +134,7 @@ pub fn source(stepper: &Stepper) -> String {
 
 /// The active calls.
 pub fn stack(stepper: &Stepper) -> anyhow::Result<String> {
-    Ok(Seen::of(stepper.standing()).text())
+    Ok(Seen::with(stepper.program(), stepper.standing()).text())
 }
 
 /// The variables of the function.

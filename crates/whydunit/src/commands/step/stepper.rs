@@ -1,11 +1,13 @@
 //! Goes from step to step of a saved slice. The slice is replayed: what is looked at is the program
 //! itself, standing still.
 
+use crate::commands::files::Files;
 use crate::commands::run::fault_or_input;
 use crate::render::crash::program_of;
 use crate::render::moment::{At, registers_of};
 use anyhow::{Context, anyhow, bail};
 use base::Address;
+use recording::Recording;
 use replay::slices::{Step, steps};
 use replay::{Session, Standing, Timeline};
 use std::path::Path;
@@ -21,8 +23,10 @@ pub struct Stepper {
     /// Its steps; the last is what was asked about.
     pub steps: Vec<Step>,
     pub(super) line: Timeline,
+    recording: Recording,
     program: Program,
     modules: usize,
+    files: Files,
     at: usize,
     /// Before the statement, and after it.
     before: Standing,
@@ -45,9 +49,20 @@ impl Stepper {
         let first = steps.first().with_context(|| format!("{} has no steps", file.display()))?;
         let mut line = session.timeline(0).map_err(fault_or_input)?;
         let before = line.seek(first.start).map_err(fault_or_input)?;
-        let program = program_of(&before.at.modules);
-        let modules = before.at.modules.len();
-        let mut stepper = Self { about, steps, line, program, modules, at: 0, before, after: None };
+        let recording = session.recording().clone();
+        let (program, files) = (program_of(&[]), Files::default());
+        let mut stepper = Self {
+            about,
+            steps,
+            line,
+            recording,
+            program,
+            modules: 0,
+            files,
+            at: 0,
+            before,
+            after: None,
+        };
         stepper.look()?;
         Ok(stepper)
     }
@@ -88,9 +103,11 @@ impl Stepper {
             Some(end) => Some(self.line.seek(end).map_err(fault_or_input)?),
             None => None,
         };
-        let modules = &self.before.at.modules;
-        if modules.len() != self.modules {
-            (self.program, self.modules) = (program_of(modules), modules.len());
+        if self.before.at.modules.len() != self.modules {
+            let mut modules = self.before.at.modules.clone();
+            self.modules = modules.len();
+            self.files.stand_in(&self.recording, &mut modules)?;
+            self.program = program_of(&modules);
         }
         Ok(())
     }
@@ -125,7 +142,7 @@ impl Stepper {
         if !after {
             return self.with_before(|scene| printed(scene, Level::default()));
         }
-        let frame = self.with_before(|scene| own_frame(scene));
+        let frame = self.with_before(own_frame);
         let told = self.with_after(|scene| {
             let level = same_frame(scene, frame).context("its function has returned")?;
             printed(scene, level)

@@ -1,0 +1,104 @@
+//! What `--explain` shows of a rule: its supporters and its violators with their source lines, side by
+//! side as text, or as data for programs.
+
+use super::text::{more, rule_json};
+use crate::render::terminal::Paint;
+use correlate::Analysis;
+use correlate::explain::{Site, sites};
+use correlate::rules::Rule;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// Supporters shown as text; violators are shown in full.
+const SUPPORTERS: usize = 20;
+
+/// Characters of a source line that fit beside another.
+const WIDTH: usize = 50;
+
+/// The explanation for a terminal.
+pub fn text(analysis: &Analysis, rule: &Rule, paint: Paint) -> String {
+    let mut files = Files { analysis, read: BTreeMap::new() };
+    let (obey, break_it) = split(analysis, rule);
+    let mut out = format!(
+        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses.\n",
+        paint.heading(&analysis.shown(rule)),
+        rule.support,
+        rule.left_support,
+        100.0 * rule.confidence(),
+        rule.direct,
+    );
+    let _ = writeln!(out, "\n{}", paint.heading("Supporters"));
+    for site in obey.iter().take(SUPPORTERS) {
+        files.show(&mut out, site);
+    }
+    more(&mut out, obey.len(), SUPPORTERS, paint);
+    let _ = writeln!(out, "\n{}", paint.heading("Violators"));
+    for site in &break_it {
+        files.show(&mut out, site);
+    }
+    if break_it.is_empty() {
+        out.push_str("  none\n");
+    }
+    out
+}
+
+/// The explanation for programs: all sites, with whole lines.
+pub fn json(analysis: &Analysis, rule: &Rule) -> Value {
+    let mut files = Files { analysis, read: BTreeMap::new() };
+    let (obey, break_it) = split(analysis, rule);
+    let mut list = |sites: &[Site]| sites.iter().map(|site| files.record(site)).collect::<Vec<_>>();
+    json!({
+        "rule": rule_json(analysis, rule),
+        "supporters": list(&obey),
+        "violators": list(&break_it),
+    })
+}
+
+/// Those that obey a rule and those that do not.
+fn split(analysis: &Analysis, rule: &Rule) -> (Vec<Site>, Vec<Site>) {
+    sites(analysis, rule).into_iter().partition(|site| site.right_line.is_some())
+}
+
+/// Source lines, each file read once.
+struct Files<'a> {
+    analysis: &'a Analysis,
+    read: BTreeMap<u32, Vec<String>>,
+}
+
+impl Files<'_> {
+    fn show(&mut self, out: &mut String, site: &Site) {
+        let function = self.analysis.function_name(site.function);
+        let path = self.analysis.path_of(site.function);
+        let _ = writeln!(out, "  {path} ({function})");
+        let mut numbered = |line| {
+            let short: String = self.line(site, line).chars().take(WIDTH).collect();
+            format!("{line:>6}: {short}")
+        };
+        let left = numbered(site.left_line);
+        let right = site.right_line.map_or("—".into(), numbered);
+        let _ = writeln!(out, "    {left:<58} | {right}");
+    }
+
+    fn record(&mut self, site: &Site) -> Value {
+        let side = |files: &mut Self, line| json!({"line": line, "text": files.line(site, line)});
+        json!({
+            "file": self.analysis.path_of(site.function),
+            "function": self.analysis.function_name(site.function),
+            "direct": site.is_direct,
+            "left": side(self, site.left_line),
+            "right": site.right_line.map(|line| side(self, line)),
+        })
+    }
+
+    /// A line of the file that holds a site, without its indentation.
+    fn line(&mut self, site: &Site, line: u32) -> String {
+        let file = self.analysis.tree.functions[site.function as usize].file;
+        let location = &self.analysis.tree.locations[file as usize];
+        let lines = self.read.entry(file).or_insert_with(|| {
+            let text = std::fs::read(location).unwrap_or_default();
+            String::from_utf8_lossy(&text).lines().map(|it| it.trim().to_string()).collect()
+        });
+        lines.get(line as usize - 1).cloned().unwrap_or_default()
+    }
+}
