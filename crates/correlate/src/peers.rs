@@ -12,11 +12,12 @@ use rustc_hash::FxHashSet;
 /// Peers that are asked.
 const MOST: usize = 5;
 
-/// Left when no peer agrees, so that the weights of rules still order such findings.
-const REST: f64 = 0.02;
+/// What one more peer without any likeness would count, half for and half against: it keeps peers
+/// that are hardly alike from deciding much.
+const DOUBT: f64 = 0.1;
 
-/// How far the peers of a function say that it should access `missing`, from nearly 0 to 1: the mean
-/// likeness of the nearest ones, where one that does not access it counts 0.
+/// How far the peers of a function say that it should access `missing`, from nearly 0 to nearly 1:
+/// the share of the nearest ones that access it, weighted by how alike they are.
 ///
 /// Peers are sought among the functions that access one of the variables `written`. Two functions
 /// are as alike as the shares of fields that both write, of the structs involved; `missing` itself
@@ -41,8 +42,10 @@ pub(crate) fn agreement(
         .collect();
     // Among peers that are equally alike, those without the variable come first: no benefit of doubt.
     peers.sort_by(|left, right| right.0.total_cmp(&left.0).then(left.1.cmp(&right.1)));
-    let agree = peers.iter().take(MOST).filter(|(_, has_it)| *has_it);
-    agree.map(|(likeness, _)| likeness).sum::<f64>() / MOST as f64 + REST
+    peers.truncate(MOST);
+    let all: f64 = peers.iter().map(|(likeness, _)| likeness).sum();
+    let agree: f64 = peers.iter().filter(|(_, has_it)| *has_it).map(|(likeness, _)| likeness).sum();
+    (agree + DOUBT / 2.0) / (all + DOUBT)
 }
 
 /// What counts when functions are compared.

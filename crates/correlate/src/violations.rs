@@ -38,12 +38,14 @@ pub struct Violation {
 
 /// Finds and ranks the violations of `rules`.
 ///
-/// One function may break many rules about the same variable; they are one finding, which weighs
-/// the more, the more direct supporters these rules have that write in the same manner, the fewer
-/// functions break them, and the larger their share among all rules about that variable: who sets
-/// five of six fields forgot one, who sets one of six meant just that one. For the same reason a
-/// function that leaves out several variables shares its weight among them. Last, its peers are
-/// asked.
+/// One function may break many rules about the same variable; they are one finding. It weighs the
+/// more,
+/// - the more direct supporters these rules have that write in the same manner, the fewer functions
+///   break them, and the more rules are broken at once;
+/// - the larger their share among all rules about that variable: who sets five of six fields forgot
+///   one, who sets one of six meant just that one;
+/// - the fewer other variables the function leaves out: who leaves out several is of another kind;
+/// - the more of its peers access the variable.
 pub fn violations(
     tree: &Tree,
     graph: &Graph,
@@ -96,10 +98,12 @@ pub fn violations(
         *forgotten.entry(violation.function).or_default() += 1;
     }
     found.par_iter_mut().for_each(|it| {
-        let share = it.broken.len() as f64 / f64::from(companions[&it.missing]);
+        let broken = it.broken.len() as f64;
+        let share = broken / f64::from(companions[&it.missing]);
         let written: Vec<_> = it.broken.iter().map(|(rule, _)| rules[*rule].left[0].1).collect();
         let agreement = peers::agreement(graph, occurrences, it.function, it.missing, &written);
-        it.weight *= share * agreement / f64::from(forgotten[&it.function]);
+        let forgotten = f64::from(forgotten[&it.function]);
+        it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
     });
     found.sort_by(by_rank);
     found

@@ -7,6 +7,10 @@ use correlate::sources;
 use correlate::tree::{self, Silent, Tree};
 
 fn read(files: &[(&str, &str)]) -> Tree {
+    read_with(files, &Library::builtin())
+}
+
+fn read_with(files: &[(&str, &str)], library: &Library) -> Tree {
     let folder = tempfile::tempdir().expect("a folder");
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -14,7 +18,7 @@ fn read(files: &[(&str, &str)]) -> Tree {
         std::fs::write(path, text).expect("a file");
     }
     let sources = sources::find(&[folder.path().to_path_buf()], &[]);
-    tree::read(sources, &Library::builtin(), 1 << 20, &Silent)
+    tree::read(sources, library, 1 << 20, &Silent)
 }
 
 /// The accesses of the function `f`: `r`, `w`, `rw` or `&`, and the variable.
@@ -108,6 +112,15 @@ fn reads_writes_and_addresses_are_told_apart() {
     for (body, expected) in rows {
         check(body, expected);
     }
+}
+
+#[test]
+fn users_say_what_functions_outside_the_tree_do() {
+    let text = format!("{TYPES}void f(A *a, A *b) {{ my_copy(a->name, b->name); }}");
+    assert_eq!(accesses_of_f(&read(&[("f.c", &text)])), "r A::name, r A::name");
+    let mut library = Library::builtin();
+    library.extend("my_copy write 1 read 2").expect("well formed");
+    assert_eq!(accesses_of_f(&read_with(&[("f.c", &text)], &library)), "w A::name, r A::name");
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub struct Record {
 }
 
 /// Where in a module functions of these names begin.
-pub type FindFunctions = dyn Fn(&ModuleMap, &[String]) -> Vec<u64> + Send + Sync;
+pub type FindFunctions = dyn Fn(i32, &ModuleMap, &[String]) -> Vec<(u64, String)> + Send + Sync;
 
 /// Finds functions by name in a file that has been mapped: the addresses of those that are there.
 #[derive(Clone)]

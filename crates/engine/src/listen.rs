@@ -358,4 +358,11 @@ impl Control for Remote {
         self.post(true);
         number
     }
+
+    fn end(&self) {
+        if self.0.ring.is_owned() {
+            // SAFETY: a signal to a process that holds its ring, so it has not ended.
+            unsafe { libc::kill(self.0.process, libc::SIGKILL) };
+        }
+    }
 }

@@ -125,8 +125,8 @@ pub fn is_summons(raw: &[u8; 128]) -> bool {
 pub enum Order {
     /// Puts another plan in force.
     Plan(Box<Plan>),
-    /// Functions of the module that was just announced which the plan names.
-    Functions(Vec<u64>),
+    /// Functions of the module that was just announced which the plan names, and their names.
+    Functions(Vec<(u64, String)>),
 }
 
 /// Waits while a word has a value, but not for long; whether it has changed.

@@ -4,7 +4,7 @@
 //! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
 //! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
 //! * [`record`] writes down what a replay needs, [`replay`] does it again;
-//! * [`screen`] tests accesses, [`stops`] are places of probes and patches, [`orders`] come from the
+//! * [`screen`] tests accesses, [`heap`] paints blocks for it, [`stops`] are places of probes and patches, [`orders`] come from the
 //!   host while the guest runs;
 //! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
 //!
@@ -24,6 +24,7 @@ pub mod explicit;
 pub mod futex;
 pub mod guard;
 pub mod guest;
+pub mod heap;
 pub mod layout;
 pub mod load;
 pub mod memory;

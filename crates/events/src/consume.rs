@@ -36,6 +36,9 @@ pub trait Control: Send {
 
     /// Puts another plan in force; its number in the PLAN record that will say so.
     fn set_plan(&self, plan: Plan) -> u32;
+
+    /// Ends the process, as SIGKILL does.
+    fn end(&self);
 }
 
 /// A consumer that looks at nothing: what observing costs by itself.

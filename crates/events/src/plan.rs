@@ -38,7 +38,42 @@ pub struct Plan {
     pub threads: Vec<u32>,
     /// What is altered.
     pub patches: Vec<Patch>,
+    /// Functions that allocate and free, which must be among `names`. Their blocks are painted into
+    /// the filter's shadow where and when they come and go, and what these functions do themselves
+    /// is not tested.
+    pub heap: Vec<HeapFunction>,
 }
+
+/// A function that allocates or frees.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeapFunction {
+    /// As the linker knows it.
+    pub name: String,
+    /// What it does.
+    pub role: HeapRole,
+}
+
+/// What a function does to the heap. Arguments are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum HeapRole {
+    /// Returns a block of so many bytes: an argument, times another one.
+    Allocate(u8, Option<u8>),
+    /// The same with the contents of the block that its first argument points to, which is freed.
+    Resize(u8, Option<u8>),
+    /// Stores the address of a block of so many bytes where its first argument points, and returns 0.
+    AllocateTo(u8),
+    /// Frees its first argument.
+    Free,
+    /// Returns how much of a block may be used.
+    Measure,
+}
+
+/// Shadow of memory that was freed.
+pub const FREED: u8 = 1;
+/// Shadow of the granules before and behind a block.
+pub const BETWEEN: u8 = 2;
+/// Shadow of a granule of which only the first bytes belong to a block.
+pub const TAIL: u8 = 4;
 
 /// What of system calls is written to the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -32,6 +32,7 @@ fn meta() -> Meta {
         schedule: "pct:3,9".into(),
         cut: true,
         region: Some(Region { from: "main#1".into(), to: None }),
+        slice: None,
     }
 }
 

@@ -19,6 +19,6 @@ pub mod timeline;
 
 pub use engine::control::{Instant, Stopped};
 pub use extract::extract;
-pub use record::{RecordError, Recorded, record};
+pub use record::{RecordError, Recorded, record, record_observed};
 pub use session::{Session, SessionError, Shown};
 pub use timeline::{Standing, Timeline, Window};

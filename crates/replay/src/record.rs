@@ -4,6 +4,7 @@ use crate::keep::Keeper;
 use crate::machine::Processor;
 use engine::config::Schedule;
 use engine::host::{self, Job, Outcome, RunError};
+use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
 use events::Discard;
 use recording::{Meta, Summary, Text, WriteError, Writer};
@@ -51,16 +52,23 @@ impl From<WriteError> for RecordError {
 
 /// Runs a job that records, to its end; the recording goes to `path`.
 pub fn record(job: &Job, path: &Path, replace: bool) -> Result<Recorded, RecordError> {
+    record_observed(job, path, replace, &mut |_| Box::new(Discard::default()))
+}
+
+/// The same of a job whose plan observes something: what it sees goes to these consumers.
+pub fn record_observed(
+    job: &Job,
+    path: &Path,
+    replace: bool,
+    events: MakeConsumer<'_>,
+) -> Result<Recorded, RecordError> {
     let meta = meta(job);
     let writer = if replace { Writer::replace(path, &meta)? } else { Writer::create(path, &meta)? };
     let keeper = Keeper::new(writer, meta.command.clone());
     let begun = Instant::now();
     let run = host::run_with(
         job,
-        Ears {
-            events: &mut |_| Box::new(Discard::default()),
-            logs: Some(&mut |process, origin| keeper.begin(process, origin)),
-        },
+        Ears { events, logs: Some(&mut |process, origin| keeper.begin(process, origin)) },
     );
     let mut kept = keeper.lock();
     let stopped = match &run {

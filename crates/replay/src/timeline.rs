@@ -3,8 +3,8 @@
 //!
 //! The first time that the end is asked for, the process is replayed once and leaves **checkpoints**
 //! on its way: forks of the runner, which stand still and cost only the memory that changes later.
-//! When there are too many every second one is given up, so that their number is bounded and their
-//! distance follows the length of the run. Whatever is asked afterwards starts from the nearest one.
+//! When there are too many, or they take too much memory, every second one is given up, so that both
+//! are bounded and their distance follows the length of the run. Whatever is asked afterwards starts from the nearest one.
 
 use engine::control::{Goal, Instant, Stopped};
 use engine::host::RunError;
@@ -24,6 +24,8 @@ pub struct Timeline {
     /// Ticks between checkpoints.
     distance: u64,
     limit: usize,
+    /// Bytes that they may take together.
+    memory: u64,
     end: Option<Stopped>,
 }
 
@@ -32,6 +34,13 @@ const DISTANCE: u64 = 20_000_000;
 
 /// Checkpoints that are kept, if nobody says otherwise.
 pub const CHECKPOINTS: usize = 32;
+
+/// Memory that they may take, if nobody says otherwise.
+pub const MEMORY: u64 = 1 << 30;
+
+/// The kernel is asked for their memory whenever so many more have been left: it has to look at
+/// every page.
+const ASK_EVERY: usize = 4;
 
 /// A process that stands still at a moment that was asked for.
 pub struct Standing {
@@ -76,17 +85,32 @@ impl Standing {
     }
 }
 
+/// A process's share of the memory that it has; nothing if the kernel does not tell.
+fn proportional_memory(process: i32) -> u64 {
+    let path = format!("/proc/{process}/smaps_rollup");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
+    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
+    1024 * kilobytes.unwrap_or(0)
+}
+
 impl Timeline {
     /// Takes up a replay that has just been started.
     pub(crate) fn new(mut replayer: Replayer) -> Self {
         let first = replayer.take_first();
         let checkpoints = first.map(|seat| (0, seat)).into_iter().collect();
-        Self { replayer, checkpoints, distance: DISTANCE, limit: CHECKPOINTS, end: None }
+        let (distance, limit, memory) = (DISTANCE, CHECKPOINTS, MEMORY);
+        Self { replayer, checkpoints, distance, limit, memory, end: None }
     }
 
     /// Keeps at most so many checkpoints, two at least.
     pub fn limit_checkpoints(&mut self, limit: usize) {
         self.limit = limit.max(2);
+    }
+
+    /// Lets them take at most so many bytes of memory together, but for the first of them.
+    pub fn limit_memory(&mut self, bytes: u64) {
+        self.memory = bytes;
     }
 
     /// Leaves them at first so many ticks apart.
@@ -111,7 +135,9 @@ impl Timeline {
     /// Replays all of the process once, and leaves checkpoints.
     fn first_pass(&mut self) -> io::Result<Stopped> {
         let mut seat = self.before(u64::MAX)?;
+        let mut left = 0;
         loop {
+            left += 1;
             let time = seat.place()?.time;
             let next = Instant { time: time + self.distance, pc: None };
             let stopped = seat.run(Goal::At(next))?;
@@ -120,10 +146,16 @@ impl Timeline {
             }
             let copy = seat.checkpoint()?;
             self.checkpoints.insert(stopped.time, std::mem::replace(&mut seat, copy));
-            if self.checkpoints.len() > self.limit {
+            let asks = left % ASK_EVERY == 0 && self.checkpoints.len() > 1;
+            if self.checkpoints.len() > self.limit || asks && self.memory_used() > self.memory {
                 self.thin_out();
             }
         }
+    }
+
+    /// What the checkpoints take: pages that several have count once in all.
+    pub fn memory_used(&self) -> u64 {
+        self.checkpoints.values().map(|seat| proportional_memory(seat.process())).sum()
     }
 
     fn thin_out(&mut self) {

@@ -198,4 +198,10 @@ fn checkpoints_are_bounded() {
     let kept: Vec<u64> = line.checkpoints().collect();
     assert!((2..=4).contains(&kept.len()), "{kept:?} of {end}");
     assert_eq!(kept[0], 0);
+    let mut line = open(&made.file);
+    line.limit_memory(1);
+    line.space_checkpoints(500);
+    assert_eq!(line.end().expect("an end").time, end);
+    let few = line.checkpoints().count();
+    assert!(few <= 5, "{few} that take {} bytes", line.memory_used());
 }

@@ -10,6 +10,7 @@ use support::{errors, run, text};
 fn recording(folder: &Path, name: &str, summary: Option<Summary>) -> PathBuf {
     let path = folder.join(name);
     let meta = Meta {
+        slice: None,
         tool: "0.1.0".into(),
         recorded: 1_794_740_000,
         command: vec!["./teller".into(), "two words".into()],

@@ -13,7 +13,7 @@ use super::machine::code::Code;
 use super::machine::descriptors::{self, Deed};
 use super::machine::view::View;
 use super::machine::{Access, Inside, Machine, Origin, about_to};
-use super::model::{Condition, EventKind, Point, REGION_HEAP, Rule, Set};
+use super::model::{Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, Rule, Set};
 use super::needs::Needs;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
@@ -197,12 +197,15 @@ impl Detector {
         } else {
             (Pointer { address: access.address, block: None }, Node::default())
         };
+        let known = pointer.block.is_some();
         let standing = self.standing(&mut pointer, access);
         let situation = Situation { standing, written: true };
         if !self.screens[usize::from(access.write)].admits(situation) {
             return;
         }
-        let over_reads = standing == Standing::Outside && code.vector_read && !access.write;
+        let guessed = standing == Standing::Freed && !known;
+        let over_reads =
+            (standing == Standing::Outside || guessed) && code.vector_read && !access.write;
         if over_reads && self.lenient.iter().any(|range| range.contains(&code.pc)) {
             return;
         }
@@ -615,6 +618,7 @@ impl Detector {
             size: block.facts.size,
             family: block.facts.family,
             heap: block.facts.region == REGION_HEAP,
+            global: block.facts.region == REGION_GLOBAL,
             allocated: self.machine.stack(block.stack).to_vec(),
             freed: block.release.map(|release| self.machine.stack(release.stack).to_vec()),
         }

@@ -65,6 +65,8 @@ pub struct BlockHistory {
     pub family: i64,
     /// Whether it is one of the heap's.
     pub heap: bool,
+    /// Whether it is a variable with static storage.
+    pub global: bool,
     /// By which calls it was made, innermost first.
     pub allocated: Vec<u64>,
     /// By which calls it was freed.

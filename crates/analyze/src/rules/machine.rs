@@ -1,11 +1,12 @@
 //! The abstract machine of a real execution, kept up to date from the events of one process.
 //!
 //! - [`blocks`]: heap blocks, never the same twice;
+//! - [`variables`]: blocks of variables with static storage;
 //! - [`cells`]: the block that each pointer in a register or in memory was made from;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
 //! - [`calls`]: the active calls; [`allocator`]: which functions make and free blocks;
-//! - [`descriptors`]: which are open;
+//! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
 //! - [`code`]: what an instruction does to all this, compiled once;
 //! - [`view`]: the machine as rules see it.
 //!
@@ -19,10 +20,12 @@ pub mod calls;
 pub mod cells;
 pub mod chains;
 pub mod code;
+pub mod contents;
 pub mod descriptors;
 pub mod registers;
 mod thread;
 pub mod unwritten;
+pub mod variables;
 pub mod view;
 
 use super::model::{EventKind, REGION_HEAP, REGION_LEFT, REGION_STACK};
@@ -33,12 +36,14 @@ use blocks::{Blocks, Release, StackId};
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
+use contents::Contents;
 use descriptors::Descriptors;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 pub use thread::{Inside, Thread};
 use unwritten::Unwritten;
+use variables::Variables;
 
 /// One access to memory as the stream tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,6 +60,8 @@ pub struct Access {
 const MOST_CALLS: usize = 4096;
 /// How far below the first call of a thread its stack is taken to hold nothing.
 const FRESH_STACK: u64 = 256 << 10;
+/// Bytes of a new block that are noted as unwritten.
+const MOST_FRESH: u64 = 1 << 30;
 /// How far below a call writes are taken to be to its stack.
 const NEAR_STACK: u64 = 1 << 20;
 /// The cell of rax, and of the first arguments.
@@ -79,6 +86,10 @@ pub struct Machine {
     pub descriptors: Descriptors,
     /// Bits of memory that nobody wrote.
     pub unwritten: Unwritten,
+    /// Variables with static storage.
+    pub variables: Variables,
+    /// What stands in memory, where rules ask for that.
+    pub contents: Contents,
     memory: Memory,
     arithmetic: Arithmetic,
     threads: FxHashMap<u32, Thread>,
@@ -157,6 +168,11 @@ impl Machine {
             let cell = self.frame_address(base, how.displacement);
             return (Pointer { address, block: cell.tag.block() }, cell.node);
         }
+        if how.base.is_none() && how.indexed {
+            // An element of a variable whose address stands in the instruction.
+            let tag = self.variables.tag(how.displacement as u64, &mut self.blocks);
+            return (Pointer { address, block: tag.block() }, Node::default());
+        }
         let Self { threads, arithmetic, current, .. } = self;
         let cells = &threads.entry(*current).or_default().cells;
         let cell = |index: Option<u8>| index.map(|index| cells[index as usize]).unwrap_or_default();
@@ -232,6 +248,10 @@ impl Machine {
         match action {
             Action::Copy(to, from) => (to, self.read(from, accesses, matched)),
             Action::Make(to) => (to, Cell { tag: Tag::default(), node: made }),
+            Action::Address(to, address) => {
+                let tag = self.variables.tag(address, &mut self.blocks);
+                (to, Cell { tag, node: made })
+            }
             Action::Sum(to, left, right) => {
                 let (left, right) =
                     (self.read(left, accesses, matched), self.read(right, accesses, matched));
@@ -442,7 +462,9 @@ impl Machine {
             if written >= size {
                 self.unwritten.remove(begin, size);
             } else {
-                self.unwritten.insert(begin + written, size - written);
+                // A size that nobody has memory for is a wrong one.
+                let fresh = (size - written).min(MOST_FRESH);
+                self.unwritten.insert(begin.saturating_add(written), fresh);
             }
         }
         self.blocks.allocate(facts, stack)
@@ -478,7 +500,7 @@ impl Machine {
                 (size.saturating_sub(before), before)
             };
             if self.watches_writes && grown > 0 {
-                self.unwritten.insert(value + before, grown);
+                self.unwritten.insert(value.saturating_add(before), grown.min(MOST_FRESH));
             }
             return Some(id);
         }
@@ -529,6 +551,9 @@ impl Machine {
         }
         if self.watches_writes {
             self.unwritten.remove(address, length);
+        }
+        if self.needs.contents {
+            self.contents.forget(address, length);
         }
     }
 

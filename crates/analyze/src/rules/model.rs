@@ -162,6 +162,8 @@ pub const REGION_HEAP: i64 = 1;
 pub const REGION_STACK: i64 = 2;
 /// [`Function::Region`] of a frame whose function has returned.
 pub const REGION_LEFT: i64 = 4;
+/// [`Function::Region`] of a variable with static storage.
+pub const REGION_GLOBAL: i64 = 8;
 
 /// The functions of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -139,6 +139,7 @@ pub fn reading(hit: &Hit) -> String {
             Some(block) if block.freed.is_some() => {
                 format!("{address:#x} was already freed: {}", describe(block))
             }
+            Some(block) if block.global => format!("{address:#x} is {}", inside(*address, block)),
             Some(block) if block.begin != *address => {
                 format!("{address:#x} is {}", inside(*address, block))
             }
@@ -172,6 +173,8 @@ fn bytes(count: u64) -> String {
 fn describe(block: &BlockHistory) -> String {
     if block.heap {
         format!("a block of {}", bytes(block.size))
+    } else if block.global {
+        format!("a variable of {}", bytes(block.size))
     } else {
         "a stack frame".to_owned()
     }
@@ -180,7 +183,9 @@ fn describe(block: &BlockHistory) -> String {
 fn where_is(address: u64, block: Option<&BlockHistory>) -> String {
     match block {
         None => format!("at {address:#x}"),
-        Some(block) if block.heap => format!("at {address:#x}, {}", inside(address, block)),
+        Some(block) if block.heap || block.global => {
+            format!("at {address:#x}, {}", inside(address, block))
+        }
         Some(block) => format!("at {address:#x}, from {}", describe(block)),
     }
 }

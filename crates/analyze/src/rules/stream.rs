@@ -16,6 +16,8 @@ pub struct Stream {
     feed: Feed,
     /// Whether the stream was broken somewhere.
     pub broken: bool,
+    /// Accesses that an inline test has let through.
+    pub suspicions: u64,
 }
 
 /// Everything but the decoder, which lends out shapes while it is read.
@@ -47,7 +49,7 @@ impl Stream {
             read: Vec::new(),
             told: false,
         };
-        Self { decoder: Decoder::default(), feed, broken: false }
+        Self { decoder: Decoder::default(), feed, broken: false, suspicions: 0 }
     }
 
     /// The detector.
@@ -68,8 +70,12 @@ impl Stream {
 
     fn feed(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let feed = &mut self.feed;
-        let mut whole = true;
-        self.decoder.records(bytes, |record| whole &= feed.record(record).is_some())?;
+        let (mut whole, mut suspicions) = (true, 0);
+        self.decoder.records(bytes, |record| {
+            suspicions += u64::from(matches!(record, Record::Single(Event::Suspect { .. })));
+            whole &= feed.record(record).is_some();
+        })?;
+        self.suspicions += suspicions;
         if whole { Ok(()) } else { Err(Malformed) }
     }
 }
@@ -180,6 +186,16 @@ impl Feed {
             }
             Event::Access { address, size, write } => {
                 accesses.push(Access { address, size, write });
+                if write && detector.machine.needs.contents {
+                    detector.machine.contents.forget(address, u64::from(size));
+                }
+            }
+            Event::Value(words) => {
+                if let Some(access) = accesses.last() {
+                    let bytes = words.map(u64::to_le_bytes).concat();
+                    let known = &bytes[..bytes.len().min(access.size as usize)];
+                    detector.machine.contents.store(access.address, known);
+                }
             }
             _ => {}
         });

@@ -454,7 +454,7 @@ impl Draft<'_> {
     fn how(&self) -> How {
         use Mnemonic as M;
         match self.instruction.mnemonic() {
-            M::Add | M::Sub | M::Inc | M::Dec | M::Lea | M::Xadd | M::And => How::Offset,
+            M::Add | M::Sub | M::Inc | M::Dec | M::Lea | M::Xadd | M::And | M::Or => How::Offset,
             _ => How::Combined,
         }
     }

@@ -37,8 +37,8 @@ pub struct Finder {
 }
 
 impl Finder {
-    fn find(&self, map: &ModuleMap) -> Vec<u64> {
-        self.resolve.as_ref().map_or(Vec::new(), |resolve| (resolve.0)(map, &self.names))
+    fn find(&self, process: i32, map: &ModuleMap) -> Vec<(u64, String)> {
+        self.resolve.as_ref().map_or(Vec::new(), |resolve| (resolve.0)(process, map, &self.names))
     }
 }
 
@@ -57,7 +57,7 @@ impl Heard {
             }
             Ok(Some(Message::Module { process, map })) => {
                 if let Some(remote) = self.remotes.get(&process) {
-                    remote.answer(Order::Functions(finder.find(&map)));
+                    remote.answer(Order::Functions(finder.find(process, &map)));
                 }
             }
             Ok(Some(Message::Log { process, descriptor, origin })) => {

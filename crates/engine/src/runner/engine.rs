@@ -6,6 +6,7 @@ use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::futex::Futexes;
+use super::heap::Heap;
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
@@ -86,6 +87,8 @@ pub struct Engine {
     pub plan_number: u32,
     /// The table that accesses are tested against.
     pub shadow: Option<Shadow>,
+    /// Blocks of the guest's heap, where the plan has them painted.
+    pub heap: Option<Heap>,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -169,6 +172,7 @@ impl Engine {
             outside: Plan::default(),
             plan_number: 0,
             shadow: None,
+            heap: None,
             stops: Stops::default(),
             repeating: None,
         });
@@ -206,6 +210,9 @@ impl Engine {
                     .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
             });
             paint.iter().for_each(|paint| shadow.paint(paint));
+            if !plan.heap.is_empty() {
+                self.heap.get_or_insert_default().arrange(&plan.heap);
+            }
         }
         self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);
@@ -416,7 +423,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
     let mut reached = looked_after.is_some();
     if !reached && engine.stops.places().contains(&pc) {
-        match engine.reach(pc) {
+        match engine.reach(thread, pc) {
             Reached::Moved => {
                 engine.alone = None;
                 cpu().registers.flags |= traced;

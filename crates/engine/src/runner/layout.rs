@@ -67,7 +67,7 @@ pub const SECOND_ENTRIES: usize = 1 << 16;
 
 /// The runner's heap, stacks and event buffers; the lower half is kept for tables as large as the
 /// guest's address space.
-pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4000_0000_0000;
+pub const ARENA: Range<u64> = 0x2000_0000_0000..0x4500_0000_0000;
 
 /// The shadow of the guest's memory: one byte for eight.
 pub const SHADOW: Range<u64> = 0x2000_0000_0000..0x3000_0000_0000;
@@ -90,6 +90,12 @@ pub const LOG_BUFFERS: Range<u64> = 0x3300_0000_0000..0x3400_0000_0000;
 
 /// What the processes of one recording share.
 pub const RECORDING_TABLE: Range<u64> = 0x3400_0000_0000..0x3500_0000_0000;
+
+/// A table like [`SHADOW`] in which everything passes, for a thread that is inside an allocator.
+pub const BLANK: Range<u64> = 0x3500_0000_0000..0x4500_0000_0000;
+
+/// See [`SHADOW_BASE`].
+pub const BLANK_BASE: u64 = BLANK.start + 3;
 
 /// Where a position-independent executable goes, as under the kernel without randomisation.
 pub const PIE_BASE: u64 = 0x5555_5555_4000;

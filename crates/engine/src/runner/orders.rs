@@ -49,8 +49,11 @@ impl Engine {
         match order {
             Order::Plan(plan) => self.set_plan(*plan),
             Order::Functions(functions) => {
-                self.stops.add_functions(&functions);
-                for function in functions {
+                for (function, name) in functions {
+                    self.stops.add_function(function);
+                    if let Some(heap) = &mut self.heap {
+                        heap.add_function(function, &name);
+                    }
                     self.cache.drop_range(function, function + 1);
                 }
             }

@@ -9,6 +9,7 @@
 use super::cpu::{Registers, cpu};
 use super::engine::{Engine, decode_one, engine};
 use super::explicit;
+use super::heap::{self, Look};
 use super::layout::{NOTHING, SHADOW, SHADOW_BASE, USER_END};
 use super::sys::{self, syscall};
 use super::thread::Thread;
@@ -20,6 +21,10 @@ use iced_x86::{Instruction, InstructionInfoFactory};
 /// Every byte of the table that is not zero has this bit, for translated code to find; the plan has
 /// the other seven.
 pub const PAINTED: u8 = 0x80;
+
+const PAGE: u64 = 4096;
+/// Bytes of the table from which on clearing them means giving pages back.
+const LARGE: usize = 16 << 12;
 
 /// The table.
 pub struct Shadow;
@@ -49,11 +54,25 @@ impl Shadow {
         }
         let (first, last) = (paint.range.start / GRANULE, (end - 1) / GRANULE);
         let count = (last - first + 1) as usize;
+        if paint.bits == 0 && count >= LARGE {
+            return self.clear(first + SHADOW_BASE, last + 1 + SHADOW_BASE);
+        }
         // SAFETY: inside the table, which only the guest's own accesses through us and the host
         // look at, byte by byte.
         unsafe {
             std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, stored(paint.bits), count)
         };
+    }
+
+    /// Clears a large part of the table: whole pages go back to the kernel.
+    fn clear(&mut self, start: u64, end: u64) {
+        let (first, last) = (start.next_multiple_of(PAGE), end & !(PAGE - 1));
+        // SAFETY: as in `paint`.
+        unsafe {
+            std::ptr::write_bytes(start as *mut u8, 0, (first - start) as usize);
+            syscall!(libc::SYS_madvise, first, last - first, libc::MADV_DONTNEED);
+            std::ptr::write_bytes(last as *mut u8, 0, (end - last) as usize);
+        }
     }
 
     /// The bits of a range, all together, as the plan knows them.
@@ -169,8 +188,19 @@ impl Engine {
         else {
             return;
         };
+        if heap::is_blank() {
+            return;
+        }
         let bits = shadow.bits(address, size);
         if bits & if write { *writes } else { *reads } == 0 {
+            return;
+        }
+        let library =
+            || self.memory.find(pc).is_some_and(|(_, mapping)| heap::is_c_library(mapping));
+        let looked = Look { address, size, write };
+        if let (Some(heap), Some(shadow)) = (&mut self.heap, &mut self.shadow)
+            && !heap.suspects(looked, shadow, library)
+        {
             return;
         }
         let mut bytes = record::SUSPECT.to_le_bytes().to_vec();

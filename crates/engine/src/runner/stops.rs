@@ -12,6 +12,7 @@ use super::cpu::cpu;
 use super::engine::{Engine, decode_one, engine, note};
 use super::guest::{self, Checked};
 use super::signal::frame::GuestMemory;
+use super::thread::Thread;
 use super::translate::lower::Variant;
 use events::Plan;
 use events::patch::{Action, Patch};
@@ -88,13 +89,11 @@ impl Stops {
         &self.places
     }
 
-    /// Functions that the plan names have been found.
-    pub fn add_functions(&mut self, functions: &[u64]) {
-        self.found.extend(functions);
-        for function in functions {
-            self.stops.entry(*function).or_default().function = true;
-            self.places.insert(*function);
-        }
+    /// A function that the plan names has been found.
+    pub fn add_function(&mut self, function: u64) {
+        self.found.push(function);
+        self.stops.entry(function).or_default().function = true;
+        self.places.insert(function);
     }
 
     /// Code has gone: what was found by name in it is not there any more.
@@ -112,8 +111,8 @@ impl Stops {
 
 impl Engine {
     /// The guest has come to a stop.
-    pub fn reach(&mut self, pc: u64) -> Reached {
-        self.returned(pc);
+    pub fn reach(&mut self, thread: &mut Thread, pc: u64) -> Reached {
+        self.returned(thread, pc);
         let Some(stop) = self.stops.stops.get_mut(&pc) else { return Reached::On(Variant::Usual) };
         stop.count += 1;
         let (registers, function, count) = (stop.registers, stop.function, stop.count);
@@ -124,13 +123,13 @@ impl Engine {
             self.record_probe(pc, registers);
         }
         if function {
-            self.entered(pc);
+            self.entered(thread, pc);
         }
         apply(&actions, pc, count)
     }
 
     /// A call that is under way may have come back here.
-    fn returned(&mut self, pc: u64) {
+    fn returned(&mut self, thread: &mut Thread, pc: u64) {
         let general = &cpu().registers.general;
         let place = general[4].wrapping_sub(8);
         if self.stops.calls.get(&place).is_none_or(|call| call.back != pc) {
@@ -142,6 +141,9 @@ impl Engine {
             let mut bytes = record::RETURN.to_le_bytes().to_vec();
             bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
             self.record(&bytes);
+        }
+        if let Some(heap) = &mut self.heap {
+            heap.returned(thread, place, general[0]);
         }
     }
 
@@ -159,16 +161,18 @@ impl Engine {
         self.record(&bytes);
     }
 
-    fn entered(&mut self, function: u64) {
+    fn entered(&mut self, thread: &mut Thread, function: u64) {
         let general = &cpu().registers.general;
         let stack = general[4];
         let Some(back) = guest::read_u64(stack) else { return };
         let mut bytes = record::ENTER.to_le_bytes().to_vec();
         bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
-        for register in [7, 6, 2, 1, 8, 9] {
-            bytes.extend(general[register as usize].to_le_bytes());
-        }
+        let arguments = [7, 6, 2, 1, 8, 9].map(|register| general[register]);
+        bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
         self.record(&bytes);
+        if let Some(heap) = &mut self.heap {
+            heap.entered(thread, function, stack, arguments);
+        }
         match self.stops.calls.get_mut(&stack) {
             Some(call) if call.back == back && !call.functions.contains(&function) => {
                 call.functions.push(function);

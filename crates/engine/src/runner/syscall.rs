@@ -158,10 +158,14 @@ fn follow_modules(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
     let end = |start: u64| start.saturating_add(a[1].next_multiple_of(4096));
     let executable = a[2] & libc::PROT_EXEC as u64 != 0;
     match number as i64 {
-        libc::SYS_munmap => engine.stops.forget(a[0], end(a[0])),
+        libc::SYS_munmap => {
+            engine.stops.forget(a[0], end(a[0]));
+            engine.blank(a[0]..end(a[0]));
+        }
         libc::SYS_mmap => {
             let start = answer as u64;
             engine.stops.forget(start, end(start));
+            engine.blank(start..end(start));
             if executable {
                 engine.announce(start..end(start));
             }

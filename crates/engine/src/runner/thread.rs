@@ -2,6 +2,7 @@
 
 use super::cpu::{Registers, cpu};
 use super::guest::Checked;
+use super::heap::{self, HeapCall};
 use super::robust;
 use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
@@ -95,6 +96,8 @@ pub struct Thread {
     pub own_actions: Option<Box<Actions>>,
     /// Filters on system calls that only this thread has.
     pub filters: Vec<Filter>,
+    /// The call of an allocator that it is in: nothing it does there is tested.
+    pub allocating: Option<HeapCall>,
     /// Whether it has been in the queue for the baton since before it started.
     pub admitted: bool,
     /// Whether it sleeps until somebody wakes it ([`super::baton::AWAKE`] …).
@@ -130,6 +133,7 @@ impl Thread {
             foreign: false,
             own_actions: None,
             filters: Vec::new(),
+            allocating: None,
             admitted: false,
             sleep: AtomicU32::new(super::baton::AWAKE),
             granted: AtomicU32::new(0),
@@ -167,6 +171,7 @@ impl Thread {
         cpu.registers = self.registers;
         cpu.vector_state = self.vector.0.as_mut_ptr() as u64;
         cpu.attention = self.attention;
+        cpu.shadow = heap::shadow_of(self);
     }
 
     /// Takes the thread's state back, before another one runs.

@@ -1,15 +1,11 @@
 //! `whydunit check`: bug rules over a recording.
 
-use super::rules::{RuleArguments, Watch};
-use super::run::fault_or_input;
+use super::rules::{RuleArguments, recorded};
 use crate::exit::Exit;
 use crate::render::style::Style;
 use crate::render::{self, Output};
 use anyhow::Context;
-use engine::report::ModuleMap;
-use events::Discard;
-use recording::log::{self, Entry};
-use replay::{Session, Shown};
+use replay::Session;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -49,18 +45,7 @@ impl Check {
         let first = session.recording().processes().first().map(|start| start.process);
         let process =
             self.process.or(first).with_context(|| format!("{}: no process", unusable()))?;
-        let watch = Watch::new(&chosen);
-        for map in mapped(&session, process)? {
-            watch.mapped(&map);
-        }
-        let mut make = |_| watch.consumer().unwrap_or_else(|| Box::new(Discard::default()));
-        let replayed = session
-            .replay(process, watch.plan_by_address(), Shown::Nothing, &mut make)
-            .map_err(fault_or_input)?;
-        if let Some(divergence) = &replayed.divergence {
-            render::note(&format!("the replay went another way: {}", divergence.what));
-        }
-        let found = watch.finish(&chosen, &[]);
+        let found = recorded::check(&session, process, &chosen)?;
         let style = Style::of(&std::io::stderr());
         let text = if self.json {
             render::json::render("check", json!({}), found.findings.clone())
@@ -77,29 +62,4 @@ impl Check {
             (false, None) => Exit::Findings,
         })
     }
-}
-
-/// Every piece of a file that the process has mapped. How long one is, its log does not say.
-fn mapped(session: &Session, process: u32) -> anyhow::Result<Vec<ModuleMap>> {
-    let mut maps = Vec::new();
-    let mut answer = 0;
-    for (entry, _) in log::entries(session.recording().log(process)?) {
-        match entry {
-            Entry::Image(image) => {
-                for mapping in image.mappings {
-                    let Some(path) = mapping.path else { continue };
-                    let (start, end, offset) = (mapping.start, mapping.end, mapping.offset);
-                    maps.push(ModuleMap { start, end, offset, path });
-                }
-            }
-            Entry::Call(call) => answer = call.answer,
-            Entry::Mapped { path, view } => {
-                let (start, offset) = (answer as u64, view.offset);
-                let end = start.saturating_add(view.size.saturating_sub(offset));
-                maps.push(ModuleMap { start, end, offset, path });
-            }
-            _ => {}
-        }
-    }
-    Ok(maps)
 }

@@ -1,8 +1,11 @@
 //! Bug rules on the command line: which ones ([`choose`]), where the program's files are
-//! ([`modules`]), the consumer that checks while the program runs ([`watch`]).
+//! ([`modules`]), the consumer that checks while the program runs ([`watch`]) or is replayed
+//! ([`recorded`]), rules that are switched on and off meanwhile ([`switch`]).
 
 mod choose;
 mod modules;
+pub mod recorded;
+mod switch;
 mod watch;
 
 pub use choose::Chosen;
@@ -32,9 +35,12 @@ pub struct RuleArguments {
     /// Exit code if a rule found something
     #[arg(long, value_name = "CODE")]
     error_exitcode: Option<u8>,
-    /// Report only the first finding
+    /// End the program at the first finding
     #[arg(long)]
     stop_at_first: bool,
+    /// A file with lines `-RULE` and `+RULE`, looked at all the while: switches rules off and on
+    #[arg(long, value_name = "FILE")]
+    switch: Option<PathBuf>,
     /// Write the findings to a file as SARIF
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,

@@ -3,7 +3,7 @@
 mod functions;
 mod observe;
 
-use super::rules::{Chosen, RuleArguments, Watch};
+use super::rules::{self, Chosen, Found, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
 use crate::render::{self, Output};
@@ -35,6 +35,10 @@ docs/run.md.")]
 pub struct Run {
     #[command(flatten)]
     rules: RuleArguments,
+    /// Test accesses inline, and check the rules on a replay only if something is suspicious: fast,
+    /// and blind to what lands in another live block
+    #[arg(long)]
+    screen: bool,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -171,14 +175,11 @@ impl Run {
     /// Runs the program under rules.
     fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let watch = Watch::new(chosen);
-        let mut job = self.guest.job();
-        job.resolve = Some(watch.resolver());
-        job.plan = watch.plan();
-        let mut make = |_| watch.consumer().unwrap_or_else(|| Box::new(Discard::default()));
-        let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
+        let (outcome, found) = match self.screen {
+            true => rules::recorded::screened(self.guest.job(), chosen)?,
+            false => self.watch(chosen)?,
+        };
         outcome.notes.iter().for_each(|note| render::note(note));
-        let found = watch.finish(chosen, &outcome.crashes);
         let report = self.guest.run_report(&outcome).with_rules(found.findings.clone());
         self.guest.write(&report, &mut output, self.json)?;
         render::rules::epilogue(&found, chosen)?;
@@ -187,6 +188,18 @@ impl Run {
             (Some(code), false) => Exit::Guest(code),
             (None, false) => self.guest.exit_with_findings(&outcome),
         })
+    }
+
+    /// Checks the rules while the program runs.
+    fn watch(&self, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
+        let watch = Watch::new(chosen);
+        let mut job = self.guest.job();
+        job.resolve = Some(watch.resolver());
+        job.plan = watch.plan();
+        let mut make = |process| watch.consumer(process);
+        let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
+        let found = watch.finish(&outcome.crashes);
+        Ok((outcome, found))
     }
 }
 

@@ -216,6 +216,8 @@ impl Draft<'_> {
             M::Sbb if same => self.two(Kind::Spread, true),
             M::Adc | M::Sbb => self.two(Kind::Sum { carry: true }, true),
             M::Cmp => self.two(sum, false),
+            // Compilers double by adding: no carry comes from below.
+            M::Add if same => self.one(Kind::Left(1)),
             M::Add | M::Sub => self.two(sum, true),
             M::Inc | M::Dec | M::Neg => self.one(sum),
             M::Not => self.one(Kind::Xor),
@@ -239,6 +241,15 @@ impl Draft<'_> {
                 let (Where::Constant(bit), _) = self.operand(1, false)? else { return None };
                 let bit = (bit % (u64::from(bytes) * 8)) as u8;
                 Some(Scalar { left, to: Where::Nowhere, ..self.plain(Kind::Test(bit), bytes) })
+            }
+            // A bit that is set or cleared is written; the others stay as they are.
+            M::Bts => self.one_bit(Kind::Or, |bit| bit),
+            M::Btr => self.one_bit(Kind::And, |bit| !bit),
+            M::Btc => self.one_bit(Kind::Xor, |bit| bit),
+            M::Andn => {
+                let ((left, _), (right, _)) = (self.operand(1, false)?, self.operand(2, false)?);
+                let (to, bytes) = self.operand(0, true)?;
+                Some(Scalar { to, left, right, ..self.plain(Kind::Xor, bytes) })
             }
             M::Movsx | M::Movsxd => {
                 let ((to, bytes), (left, narrow)) =
@@ -279,6 +290,15 @@ impl Draft<'_> {
         Some(Scalar { to, left, right, ..self.plain(kind, bytes) })
     }
 
+    fn one_bit(&self, kind: Kind, mask: impl Fn(u64) -> u64) -> Option<Scalar> {
+        let (Where::Constant(bit), _) = self.operand(1, false)? else { return None };
+        let all = self.one(kind)?;
+        Some(Scalar {
+            right: Where::Constant(mask(1 << (bit % (u64::from(all.bytes) * 8)))),
+            ..all
+        })
+    }
+
     fn count(&self) -> Option<u8> {
         let (_, bytes) = self.operand(0, false)?;
         let count = match self.instruction.op_count() {
@@ -310,6 +330,9 @@ impl Draft<'_> {
         };
         let (left, right) = (part(instruction.memory_base())?, part(instruction.memory_index())?);
         let scale = instruction.memory_index_scale().trailing_zeros() as u8;
+        if left == right && scale == 0 {
+            return Some(Scalar { to, left, ..self.plain(Kind::Left(1), bytes) });
+        }
         Some(Scalar { to, left, right, ..self.plain(Kind::Address(scale), bytes) })
     }
 
@@ -523,3 +546,6 @@ impl Packed {
         registers.set_vector(self.to, bits, origin);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -65,6 +65,7 @@ impl Arithmetic {
         // p - (p - q) is q.
         if let Some((to, from)) = self.parts(right)
             && to == left
+            && !to.is_none()
         {
             return from;
         }
@@ -228,6 +229,10 @@ mod tests {
         assert_eq!(arithmetic.sum(other, shift), Tag::default());
         assert_eq!(arithmetic.difference(new, new), Tag::default());
         assert_eq!(arithmetic.sum(Tag::default(), new), new);
+        // source - target + target, as memcpy computes it.
+        let apart = arithmetic.difference(Tag::default(), new);
+        assert_eq!(arithmetic.sum(apart, new), Tag::default());
+        assert_eq!(arithmetic.difference(Tag::default(), apart).block(), None);
     }
 
     proptest! {

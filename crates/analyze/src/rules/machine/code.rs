@@ -40,6 +40,8 @@ pub enum Action {
     Difference(Place, Place, Place),
     /// A value that carries nothing is made.
     Make(Place),
+    /// A constant, which may be the address of a variable.
+    Address(Place, u64),
 }
 
 /// How the address of a memory operand is formed.
@@ -131,7 +133,8 @@ pub fn compile(
         wiped: Vec::new(),
         saves: matches!(meaning.shuttle, Some(crate::semantics::Shuttle::Save(_))),
         moves: meaning.repeats == Some(crate::semantics::StringOp::Moves),
-        vector_read: pointers.iter().any(|pointer| !pointer.write && pointer.bytes >= 16),
+        vector_read: instruction.op0_register().is_vector_register()
+            || pointers.iter().any(|pointer| !pointer.write && pointer.bytes >= 16),
         stack: stack_move(&instruction),
         writes_frame_pointer: meaning.defines.general_bytes(FRAME_POINTER) != 0,
         cleanses: cleanses(&instruction),
@@ -250,7 +253,7 @@ impl Code {
                 (0u8..).zip(&self.pointers).filter(|(_, p)| p.write).map(|(n, _)| n).collect();
             return;
         }
-        if let Some(action) = stack_address(instruction) {
+        if let Some(action) = stack_address(instruction).or_else(|| constant(instruction)) {
             self.actions.push(action);
             return;
         }
@@ -311,7 +314,7 @@ impl Code {
             M::Add | M::Inc | M::Dec => Some(Action::Sum(to, left, right)),
             M::Sub => Some(Action::Difference(to, left, right)),
             // Alignment keeps the block; a mask in a register is as good as a constant.
-            M::And => Some(Action::Sum(to, left, right)),
+            M::And | M::Or => Some(Action::Sum(to, left, right)),
             _ => None,
         }
     }
@@ -397,6 +400,22 @@ fn stack_address(instruction: &Instruction) -> Option<Action> {
     let to = general(instruction.op0_register()).filter(|_| takes)?;
     let source = if to == FRAME_POINTER { Place::Nothing } else { Place::Stack(STACK_POINTER, 0) };
     Some(Action::Sum(Place::Cell(to), source, Place::Nothing))
+}
+
+/// A constant or an address in the program that is put into a register.
+fn constant(instruction: &Instruction) -> Option<Action> {
+    let to = instruction.op0_register().full_register();
+    let to = Place::Cell(general(to).filter(|cell| *cell != STACK_POINTER)?);
+    let wide = instruction.op0_register().size() >= 4;
+    match instruction.mnemonic() {
+        Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => {
+            Some(Action::Address(to, instruction.ip_rel_memory_address()))
+        }
+        Mnemonic::Mov if wide && is_immediate(instruction, 1) => {
+            Some(Action::Address(to, instruction.immediate(1)))
+        }
+        _ => None,
+    }
 }
 
 fn lea(instruction: &Instruction) -> Option<Action> {

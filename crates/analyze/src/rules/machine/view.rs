@@ -75,9 +75,8 @@ impl State for View<'_> {
         self.machine.blocks.get(block).map(|block| block.facts)
     }
 
-    /// The stream has addresses, not contents.
-    fn contents(&self, _address: u64, _size: u64) -> Answer<i128> {
-        Answer::NotKnown
+    fn contents(&self, address: u64, size: u64) -> Answer<i128> {
+        self.machine.contents.number(address, size).map_or(Answer::NotKnown, Answer::Is)
     }
 
     fn width(&self) -> u64 {

@@ -17,6 +17,10 @@ const PCT_SLICE: u64 = 1 << 12;
 /// The moments at which priorities change lie within so many ticks.
 const PCT_HORIZON: u64 = 1 << 22;
 
+/// Slices after which a thread that all others wait for falls below them too: it may be waiting for
+/// one of them.
+const PCT_PATIENCE: u64 = 256;
+
 /// Decides by a schedule; the same decisions for the same seed.
 pub struct Scheduler {
     schedule: Schedule,
@@ -27,6 +31,8 @@ pub struct Scheduler {
     /// Thread numbers and priorities.
     priorities: Vec<(i32, u64)>,
     lowest: u64,
+    /// Slices that the running thread has had though others waited.
+    kept: u64,
 }
 
 /// A small generator (xorshift64*): seeds must mean the same in every version.
@@ -58,7 +64,8 @@ impl Scheduler {
             changes = (1..depth.max(1)).map(|_| random.below(PCT_HORIZON)).collect();
             changes.sort_unstable_by(|left, right| right.cmp(left));
         }
-        Self { schedule, cut, random, changes, priorities: Vec::new(), lowest: u64::MAX / 2 }
+        let (priorities, lowest) = (Vec::new(), u64::MAX / 2);
+        Self { schedule, cut, random, changes, priorities, lowest, kept: 0 }
     }
 
     /// Ticks until the running thread is stopped next.
@@ -85,12 +92,17 @@ impl Scheduler {
     pub fn slice_ended(&mut self, running: i32, now: u64) {
         if self.changes.last().is_some_and(|at| *at <= now) {
             self.changes.pop();
-            self.lowest -= 1;
-            let lowest = self.lowest;
-            self.priority(running);
-            if let Some(entry) = self.priorities.iter_mut().find(|(thread, _)| *thread == running) {
-                entry.1 = lowest;
-            }
+            self.falls(running);
+        }
+    }
+
+    /// A thread's priority is below all others from now on.
+    fn falls(&mut self, fallen: i32) {
+        self.lowest -= 1;
+        let lowest = self.lowest;
+        self.priority(fallen);
+        if let Some(entry) = self.priorities.iter_mut().find(|(thread, _)| *thread == fallen) {
+            entry.1 = lowest;
         }
     }
 
@@ -123,8 +135,14 @@ impl Scheduler {
     pub fn keeps(&mut self, running: i32, waiting: &[i32]) -> bool {
         match self.schedule {
             Schedule::Pct { .. } => {
+                self.kept += 1;
+                if self.kept > PCT_PATIENCE {
+                    self.falls(running);
+                }
                 let own = self.priority(running);
-                waiting.iter().all(|thread| self.priority(*thread) < own)
+                let keeps = waiting.iter().all(|thread| self.priority(*thread) < own);
+                self.kept = if keeps { self.kept } else { 0 };
+                keeps
             }
             _ => false,
         }
@@ -148,6 +166,15 @@ mod tests {
         }
         let other = Schedule::Random { seed: 2 };
         assert_ne!(decisions(Schedule::Random { seed: 1 }), decisions(other));
+    }
+
+    #[test]
+    fn nobody_waits_for_ever() {
+        let mut scheduler = Scheduler::new(Schedule::Pct { depth: 1, seed: 5 }, false);
+        let running = [7, 8, 9][scheduler.choose(&[7, 8, 9])];
+        let others: Vec<i32> = [7, 8, 9].into_iter().filter(|it| *it != running).collect();
+        let kept = (0..).take_while(|_| scheduler.keeps(running, &others)).count();
+        assert_eq!(kept as u64, PCT_PATIENCE);
     }
 
     #[test]

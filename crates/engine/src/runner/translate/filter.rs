@@ -20,9 +20,10 @@
 //! second form everywhere ([`Screen::new`], `exact`).
 //!
 //! Accesses whose addresses differ by constants share a test, as far as eight bytes of shadow
-//! reach, and their displacements are part of the shadow's address. Which bytes an access touches exactly is known only to the dispatcher: the test in
-//! translated code may look at a granule too many, never at one too few. Where it finds anything
-//! the superblock is left, the dispatcher looks closely, and the instruction runs without a test.
+//! reach, and their displacements are part of the shadow's address. Which bytes an access touches
+//! exactly is known only to the dispatcher: the test in translated code may look at a granule too
+//! many, never at one too few (unless it is asked to be `tight`). Where it finds anything the
+//! superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::accesses::{Accesses, Form, Operand};
 use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
@@ -70,12 +71,14 @@ pub struct Screen {
 
 impl Screen {
     /// For a superblock that leaves two registers alone besides those in `taken`. `exact`: also dead
-    /// flags must be right when an access faults.
-    pub fn new(superblock: &Superblock, taken: Set, exact: bool) -> Self {
+    /// flags must be right when an access faults. `tight`: registers are taken to hold multiples of a
+    /// granule, so that no granule too many is tested, and of an access that is not aligned
+    /// perhaps one too few.
+    pub fn new(superblock: &Superblock, taken: Set, exact: bool, tight: bool) -> Self {
         let mut free = observe::free(superblock, taken);
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         let (base, scratch) = (next(), next());
-        let mut checks = group(&places(superblock));
+        let mut checks = group(&places(superblock), tight);
         let dead =
             if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
         for check in &mut checks {
@@ -196,7 +199,7 @@ fn origin(form: Form, values: &[(u32, i64); 16]) -> (Origin, i64) {
 }
 
 /// One test for as many accesses as it can cover, made before the first of them.
-fn group(places: &[Place]) -> Vec<Check> {
+fn group(places: &[Place], tight: bool) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut covered = vec![false; places.len()];
     for first in 0..places.len() {
@@ -216,7 +219,11 @@ fn group(places: &[Place]) -> Vec<Check> {
                 (low, high) = (wider_low, wider_high);
             }
         }
-        cover(&start, low, high, &mut checks);
+        if tight {
+            cover_tightly(&start, low, high, &mut checks);
+        } else {
+            cover(&start, low, high, &mut checks);
+        }
     }
     checks
 }
@@ -242,6 +249,21 @@ fn cover(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
         let segment = start.operand.segment;
         checks.push(Check { index: start.index, form, segment, width, keeps_flags: true });
         from += bytes;
+    }
+}
+
+/// The tests for just the granules from that of `low` to that of the last byte before `high`.
+fn cover_tightly(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
+    let granule = GRANULE as i64;
+    let (mut at, end) = (low.div_euclid(granule), (high - 1).div_euclid(granule) + 1);
+    while at < end {
+        // The largest power of two that is not too much.
+        let width = 1 << (end - at).min(8).ilog2();
+        let by = (at * granule).max(low).wrapping_sub(start.offset);
+        let Some(form) = moved(start.operand.form, by) else { return };
+        let segment = start.operand.segment;
+        checks.push(Check { index: start.index, form, segment, width, keeps_flags: true });
+        at += i64::from(width);
     }
 }
 
@@ -284,7 +306,7 @@ mod tests {
     }
 
     fn checks(instructions: &[&[u8]]) -> Vec<Check> {
-        Screen::new(&superblock(instructions), Set::default(), true).checks
+        Screen::new(&superblock(instructions), Set::default(), true, false).checks
     }
 
     fn check(index: u16, form: Form, width: u8) -> Check {
@@ -339,6 +361,19 @@ mod tests {
     }
 
     #[test]
+    fn tight_tests_look_at_no_granule_too_many() {
+        let code: [&[u8]; 2] = [&[0x48, 0x8b, 0x47, 8], &[0x8b, 0x57, 0x1c]]; // rdi + 8, rdi + 28
+        let superblock = superblock(&code);
+        let checks = Screen::new(&superblock, Set::default(), true, true).checks;
+        let expected = [
+            check(0, Form::Base(7, 8), 2),
+            check(0, Form::Base(7, 24), 1),
+            check(2, Form::Base(4, 0), 1),
+        ];
+        assert_eq!(checks, expected);
+    }
+
+    #[test]
     fn flags_are_dead_only_where_all_of_them_are_written_for_sure() {
         for (between, keeps_flags) in [
             (&[0x90][..], false),                 // nop
@@ -351,7 +386,7 @@ mod tests {
         ] {
             // mov rax, [rdi]; …; cmp rax, rdx
             let superblock = superblock(&[&[0x48, 0x8b, 0x07], between, &[0x48, 0x39, 0xd0]]);
-            let checks = Screen::new(&superblock, Set::default(), false).checks;
+            let checks = Screen::new(&superblock, Set::default(), false, false).checks;
             assert_eq!(checks[0].keeps_flags, keeps_flags, "{between:x?}");
         }
     }

@@ -184,7 +184,8 @@ pub fn lower(
     });
     let tested = plan.filter.is_some() && variant != Variant::Untested;
     // Also where nothing is to be tested, so that registers stay put aside on the way through.
-    let screen = tested.then(|| Screen::new(superblock, taken, exact_flags));
+    let tight = !plan.heap.is_empty();
+    let screen = tested.then(|| Screen::new(superblock, taken, exact_flags, tight));
     let mut lower = Lower {
         superblock,
         emit: Emit::at(near),

@@ -1,6 +1,7 @@
 //! Which rules are checked: shipped ones by name, users' own by file.
 
 use super::RuleArguments;
+use super::switch::Switch;
 use analyze::rules::language;
 use analyze::rules::machine::allocator::Allocators;
 use analyze::rules::model::Rule;
@@ -12,6 +13,7 @@ use std::io::IsTerminal;
 use std::path::Path;
 
 /// What was chosen.
+#[derive(Clone)]
 pub struct Chosen {
     /// The rules; none means that nothing is checked.
     pub rules: Vec<Rule>,
@@ -23,8 +25,10 @@ pub struct Chosen {
     pub generate: bool,
     /// Exit code if something was found.
     pub exit_code: Option<u8>,
-    /// Whether only the first finding is reported.
+    /// Whether the program is ended at the first finding.
     pub first_only: bool,
+    /// What switches rules off and on.
+    pub switch: Option<Switch>,
     /// Where SARIF goes.
     pub sarif: Option<std::path::PathBuf>,
 }
@@ -57,6 +61,7 @@ impl RuleArguments {
             generate: self.gen_suppressions,
             exit_code: self.error_exitcode,
             first_only: self.stop_at_first,
+            switch: self.switch.clone().map(Switch::new),
             sarif: self.sarif.clone(),
         })
     }

@@ -2,7 +2,6 @@
 //! lines and names from afterwards.
 
 use base::{Address, Range};
-use engine::host::Resolve;
 use engine::report::ModuleMap;
 use object::Endianness;
 use object::read::elf::{ElfFile64, ProgramHeader};
@@ -20,6 +19,8 @@ pub struct Modules(Arc<Mutex<Known>>);
 struct Known {
     maps: Vec<ModuleMap>,
     functions: Vec<(u64, String)>,
+    /// Variables: address and size.
+    variables: Vec<(u64, u64)>,
     /// The functions that each file has, at addresses of the file.
     files: BTreeMap<String, Vec<(String, u64)>>,
 }
@@ -29,37 +30,38 @@ impl Modules {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Answers for functions, and remembers what was mapped. A function that rules name is found
-    /// where it is called too: the C library has several implementations of `memcpy`, and the same
-    /// ones for `memmove`, so only the stub that a caller goes through tells which it means.
-    pub fn resolver(&self, called: Vec<String>) -> Resolve {
-        let this = self.clone();
-        Resolve(Arc::new(move |map: &ModuleMap, names: &[String]| this.note(map, names, &called)))
-    }
-
     /// A piece of a file has been mapped: the functions in it.
-    pub fn note(&self, map: &ModuleMap, names: &[String], called: &[String]) -> Vec<u64> {
+    pub fn note(&self, map: &ModuleMap, names: &[String], called: &[String]) -> Vec<(u64, String)> {
         let mut known = self.lock();
         let Some((loaded, code)) = loaded(map) else { return Vec::new() };
         known.maps.push(ModuleMap { end: code.end, ..map.clone() });
+        if !is_runtime(&map.path) {
+            let here = variables(&map.path).into_iter();
+            known.variables.extend(here.map(|(at, size)| (at.wrapping_add(loaded.bias), size)));
+        }
         let file = known.files.entry(map.path.clone());
         let found = file.or_insert_with(|| named(&map.path, names, called)).clone();
         let mut addresses = Vec::new();
         for (name, address) in found {
             let address = address.wrapping_add(loaded.bias);
             if code.contains(&address) {
-                known.functions.push((address, name));
-                addresses.push(address);
+                known.functions.push((address, name.clone()));
+                addresses.push((address, name));
             }
         }
         addresses.sort_unstable();
-        addresses.dedup();
+        addresses.dedup_by_key(|(address, _)| *address);
         addresses
     }
 
     /// Functions found so far, from the given one on.
     pub fn functions(&self, from: usize) -> Vec<(u64, String)> {
         self.lock().functions.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// Variables found so far, from the given one on.
+    pub fn variables(&self, from: usize) -> Vec<(u64, u64)> {
+        self.lock().variables.get(from..).unwrap_or_default().to_vec()
     }
 
     /// The mappings so far, from the given one on.
@@ -98,6 +100,15 @@ fn named(path: &str, names: &[String], called: &[String]) -> Vec<(String, u64)> 
     found
 }
 
+/// The variables of a file: address in the file, and size.
+fn variables(path: &str) -> Vec<(u64, u64)> {
+    let Ok(image) = Image::open(Path::new(path)) else { return Vec::new() };
+    let table = SymbolTable::of(&image, None);
+    let objects =
+        table.iter().filter(|symbol| symbol.kind == SymbolKind::Object && symbol.size > 0);
+    objects.map(|symbol| (symbol.address.0, symbol.size)).collect()
+}
+
 fn has(names: &[String], name: &str) -> bool {
     names.iter().any(|known| known == name)
 }
@@ -131,6 +142,12 @@ fn code_offset(path: &Path) -> Option<u64> {
         header.p_type(endian) == object::elf::PT_LOAD && executable
     })?;
     Some(code.p_offset(endian) & !0xfff)
+}
+
+/// Whether a file is part of a language's runtime, whose variables are nobody's concern.
+fn is_runtime(path: &str) -> bool {
+    is_c_library(path)
+        || ["/libstdc++", "/libgcc_s", "/libm.so"].iter().any(|name| path.contains(name))
 }
 
 /// Whether a file is the C library or its loader, whose vector code reads past the ends of strings

@@ -1,35 +1,65 @@
-//! Checks rules while a program runs, and says afterwards what was found.
+//! Checks rules while a program and its children run, and says afterwards what was found.
+//!
+//! Every program that is started gets a detector of its own. What a forked child has inherited was
+//! not seen by one, so it is checked from its `execve` on.
 
 use super::choose::Chosen;
 use super::modules::{Modules, is_c_library};
+use super::switch::Switch;
 use analyze::rules::detector::{Detector, Undecided};
 use analyze::rules::hit::Hit;
 use analyze::rules::machine::Access;
 use analyze::rules::report;
 use analyze::rules::stream::Stream;
-use analyze::rules::suppress::{self, NamedFrame};
+use analyze::rules::suppress::{self, NamedFrame, Suppression};
 use base::{Address, Finding};
 use engine::host::Resolve;
 use engine::report::{CrashReport, ModuleMap};
 use events::plan::Syscalls;
-use events::{Consumer, Plan};
-use std::sync::{Arc, Mutex, PoisonError};
+use events::{Consumer, Plan, Process};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use symbols::Program;
 
 /// Frames that suppressions look at.
 const MOST_FRAMES: usize = 24;
 
-/// Rules being checked over the first process of a run. Its children are not checked: what they
-/// inherited was not seen.
+/// Rules being checked.
 pub struct Watch {
-    modules: Modules,
-    stream: Arc<Mutex<Option<Stream>>>,
+    detector: Box<dyn Fn() -> Detector + Send + Sync>,
+    shared: Arc<Shared>,
     plan: Plan,
     /// Functions that rules name.
     called: Vec<String>,
+    switch: Option<Switch>,
+}
+
+/// What the consumers of all processes share.
+#[derive(Default)]
+struct Shared {
+    /// The files of the program that each process runs now.
+    modules: Mutex<HashMap<i32, Modules>>,
+    checked: Mutex<Vec<Checked>>,
+    suppressions: Vec<Suppression>,
+    first_only: bool,
+    /// Whether the program was ended at the first finding.
+    stopped: AtomicBool,
+}
+
+/// A program that has ended.
+struct Checked {
+    process: i32,
+    stream: Stream,
+    modules: Modules,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// What was found.
+#[derive(Default)]
 pub struct Found {
     /// The findings, in the order of the run.
     pub findings: Vec<Finding>,
@@ -39,16 +69,30 @@ pub struct Found {
     pub suppressed: usize,
     /// Rules that could not always be decided.
     pub undecided: Vec<Undecided>,
+    /// Whether the program was ended at the first of them.
+    pub stopped: bool,
+    /// Whether anything was found or suspected.
+    pub suspicious: bool,
 }
 
 impl Watch {
     /// Rules that are about to be checked.
     pub fn new(chosen: &Chosen) -> Self {
-        let detector = Detector::new(chosen.rules.clone(), chosen.allocators.clone());
-        let plan = plan(&detector);
-        let called = detector.needs().functions.iter().cloned().collect();
-        let stream = Arc::new(Mutex::new(Some(Stream::new(detector))));
-        Self { modules: Modules::default(), stream, plan, called }
+        let (rules, allocators) = (chosen.rules.clone(), chosen.allocators.clone());
+        let detector = move || Detector::new(rules.clone(), allocators.clone());
+        let first = detector();
+        let shared = Shared {
+            suppressions: chosen.suppressions.clone(),
+            first_only: chosen.first_only,
+            ..Shared::default()
+        };
+        Self {
+            plan: plan(&first),
+            called: first.needs().functions.iter().cloned().collect(),
+            detector: Box::new(detector),
+            shared: Arc::new(shared),
+            switch: chosen.switch.clone(),
+        }
     }
 
     /// What has to be observed.
@@ -56,58 +100,99 @@ impl Watch {
         self.plan.clone()
     }
 
-    /// Finds the functions that rules name.
+    /// Finds the functions that rules name. One that rules name is found where it is called too: the
+    /// C library has several implementations of `memcpy`, and the same ones for `memmove`, so only
+    /// the stub that a caller goes through tells which it means.
     pub fn resolver(&self) -> Resolve {
-        self.modules.resolver(self.called.clone())
+        let (shared, called) = (self.shared.clone(), self.called.clone());
+        Resolve(Arc::new(move |process, map: &ModuleMap, names: &[String]| {
+            let modules = lock(&shared.modules).entry(process).or_default().clone();
+            modules.note(map, names, &called)
+        }))
     }
 
-    /// A piece of a file is mapped somewhere in a recording.
-    pub fn mapped(&self, map: &ModuleMap) {
-        self.modules.note(map, &self.plan.names, &self.called);
+    /// The consumer of a process whose program is about to start.
+    pub fn consumer(&self, process: i32) -> Box<dyn Consumer> {
+        let modules = Modules::default();
+        lock(&self.shared.modules).insert(process, modules.clone());
+        Box::new(self.feed(process, modules))
     }
 
-    /// What has to be observed, functions by the addresses that [`Watch::mapped`] found.
-    pub fn plan_by_address(&self) -> Plan {
-        let functions = self.modules.functions(0).into_iter().map(|(address, _)| address);
-        Plan { functions: functions.collect(), names: Vec::new(), ..self.plan.clone() }
+    fn feed(&self, process: i32, modules: Modules) -> Feed {
+        Feed {
+            stream: Some(Stream::new((self.detector)())),
+            process,
+            control: None,
+            modules,
+            shared: self.shared.clone(),
+            switch: self.switch.clone(),
+            functions: 0,
+            variables: 0,
+            maps: 0,
+        }
     }
 
-    /// The consumer of the first process; none of the others has one.
-    pub fn consumer(&self) -> Option<Box<dyn Consumer>> {
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        let modules = self.modules.clone();
-        let back = self.stream.clone();
-        Some(Box::new(Feed { stream: Some(stream), modules, back, functions: 0, maps: 0 }))
+    /// The consumer of a process of a recording, and the plan for its replay: functions by the
+    /// addresses that they have in these mappings.
+    pub fn replayed(&self, process: i32, maps: &[ModuleMap]) -> (Plan, Box<dyn Consumer>) {
+        let modules = Modules::default();
+        for map in maps {
+            modules.note(map, &self.plan.names, &self.called);
+        }
+        let functions = modules.functions(0).into_iter().map(|(address, _)| address).collect();
+        let plan = Plan { functions, names: Vec::new(), ..self.plan.clone() };
+        (plan, Box::new(self.feed(process, modules)))
     }
 
     /// What was found in a run that is over.
-    pub fn finish(self, chosen: &Chosen, crashes: &[CrashReport]) -> Found {
-        let mut found = Found {
-            findings: Vec::new(),
-            suppressions: Vec::new(),
-            suppressed: 0,
-            undecided: Vec::new(),
-        };
-        let stream = self.stream.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(mut stream) = stream else { return found };
-        if let Some(crash) = crashes.first() {
-            fault(&mut stream, crash);
+    pub fn finish(self, crashes: &[CrashReport]) -> Found {
+        let stopped = self.shared.stopped.load(Ordering::Relaxed);
+        let mut found = Found { stopped, ..Found::default() };
+        let mut checked = std::mem::take(&mut *lock(&self.shared.checked));
+        for Checked { process, stream, .. } in &mut checked {
+            for crash in crashes.iter().filter(|crash| crash.process == *process) {
+                fault(stream, crash);
+            }
         }
-        let program = self.modules.program();
-        for hit in stream.detector().hits() {
-            let frames = named(hit, &program);
-            if chosen.suppressions.iter().any(|one| one.covers(&hit.rule, &frames)) {
-                found.suppressed += 1;
+        for Checked { stream, modules, .. } in &checked {
+            let detector = stream.detector();
+            found.suspicious |= stream.suspicions > 0 || !detector.hits().is_empty();
+            found.undecided.extend(detector.undecided());
+            if detector.hits().is_empty() {
                 continue;
             }
-            found.findings.push(report::finding(hit, &program));
-            found.suppressions.push(suppress::write(&hit.rule, &frames));
-            if chosen.first_only {
-                break;
+            let program = modules.program();
+            for hit in detector.hits() {
+                found.add(hit, &program, &self.shared.suppressions);
             }
         }
-        found.undecided = stream.detector().undecided();
+        if self.shared.first_only {
+            found.findings.truncate(1);
+            found.suppressions.truncate(1);
+        }
         found
+    }
+}
+
+impl Found {
+    /// With what was found elsewhere.
+    pub fn extend(&mut self, other: Self) {
+        self.findings.extend(other.findings);
+        self.suppressions.extend(other.suppressions);
+        self.suppressed += other.suppressed;
+        self.undecided.extend(other.undecided);
+        self.stopped |= other.stopped;
+        self.suspicious |= other.suspicious;
+    }
+
+    fn add(&mut self, hit: &Hit, program: &Program, suppressions: &[Suppression]) {
+        let frames = named(hit, program);
+        if suppressions.iter().any(|one| one.covers(&hit.rule, &frames)) {
+            self.suppressed += 1;
+            return;
+        }
+        self.findings.push(report::finding(hit, program));
+        self.suppressions.push(suppress::write(&hit.rule, &frames));
     }
 }
 
@@ -115,10 +200,11 @@ impl Watch {
 fn plan(detector: &Detector) -> Plan {
     let needs = detector.needs();
     // Who made a system call only the calls before it tell.
-    let everything = needs.pointers || needs.accesses || needs.descriptors;
+    let everything = needs.pointers || needs.accesses || needs.descriptors || needs.contents;
     Plan {
         blocks: everything,
         memory: everything,
+        values: needs.contents,
         syscalls: if everything { Syscalls::Ranges } else { Syscalls::Answers },
         names: detector.function_names(),
         ..Plan::default()
@@ -151,13 +237,39 @@ fn named(hit: &Hit, program: &Program) -> Vec<NamedFrame> {
 /// Tells the detector of functions as they are found, and hands the stream back at the end.
 struct Feed {
     stream: Option<Stream>,
+    process: i32,
+    control: Option<Box<dyn events::Control>>,
     modules: Modules,
-    back: Arc<Mutex<Option<Stream>>>,
+    shared: Arc<Shared>,
+    switch: Option<Switch>,
     functions: usize,
+    variables: usize,
     maps: usize,
 }
 
+impl Feed {
+    /// Whether there is a finding that will be shown.
+    fn has_found(&self, stream: &Stream) -> bool {
+        let hits = stream.detector().hits();
+        if hits.is_empty() || self.shared.suppressions.is_empty() {
+            return !hits.is_empty();
+        }
+        let program = self.modules.program();
+        hits.iter().any(|hit| {
+            let frames = named(hit, &program);
+            !self.shared.suppressions.iter().any(|one| one.covers(&hit.rule, &frames))
+        })
+    }
+}
+
 impl Consumer for Feed {
+    fn begin(&mut self, process: Process) {
+        if process.parent.is_some() {
+            self.stream = None;
+        }
+        self.control = Some(process.control);
+    }
+
     fn records(&mut self, bytes: &[u8]) {
         let Some(stream) = &mut self.stream else { return };
         let functions = self.modules.functions(self.functions);
@@ -165,17 +277,33 @@ impl Consumer for Feed {
         for (address, name) in functions {
             stream.detector_mut().add_function(address, &name);
         }
+        let variables = self.modules.variables(self.variables);
+        self.variables += variables.len();
+        for (begin, size) in variables {
+            stream.detector_mut().machine.variables.add(begin, size);
+        }
         let maps = self.modules.maps(self.maps);
         self.maps += maps.len();
         for map in maps.iter().filter(|map| is_c_library(&map.path)) {
             stream.detector_mut().add_lenient(map.start..map.end);
         }
+        if let Some(switch) = &mut self.switch {
+            switch.apply(stream.detector_mut());
+        }
         stream.records(bytes);
+        let stops = self.shared.first_only && !self.shared.stopped.load(Ordering::Relaxed);
+        if let (true, Some(stream), Some(control)) = (stops, &self.stream, &self.control)
+            && self.has_found(stream)
+        {
+            self.shared.stopped.store(true, Ordering::Relaxed);
+            control.end();
+        }
     }
 
     fn end(&mut self) {
         let Some(mut stream) = self.stream.take() else { return };
         stream.end();
-        *self.back.lock().unwrap_or_else(PoisonError::into_inner) = Some(stream);
+        let (process, modules) = (self.process, self.modules.clone());
+        lock(&self.shared.checked).push(Checked { process, stream, modules });
     }
 }

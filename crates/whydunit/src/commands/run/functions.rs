@@ -4,7 +4,7 @@ use engine::host::Resolve;
 use engine::report::ModuleMap;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Endianness, Object, ObjectSymbol, SymbolKind};
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function in a file: its name, and its offset there.
@@ -13,7 +13,7 @@ type Found = Vec<(String, u64)>;
 /// Looks into each file once.
 pub fn resolver() -> Resolve {
     let known: Mutex<HashMap<String, Found>> = Mutex::default();
-    Resolve(Arc::new(move |map: &ModuleMap, names: &[String]| {
+    Resolve(Arc::new(move |_, map: &ModuleMap, names: &[String]| {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(map.path.clone()).or_insert_with(|| functions(&map.path, names));
         addresses(map, found)
@@ -21,11 +21,11 @@ pub fn resolver() -> Resolve {
 }
 
 /// Where in memory those functions are that a mapping shows.
-fn addresses(map: &ModuleMap, found: &Found) -> Vec<u64> {
+fn addresses(map: &ModuleMap, found: &Found) -> Vec<(u64, String)> {
     let end = map.offset + (map.end - map.start);
     let inside = found.iter().filter(|(_, offset)| (map.offset..end).contains(offset));
-    let addresses: BTreeSet<u64> =
-        inside.map(|(_, offset)| map.start + (offset - map.offset)).collect();
+    let addresses: BTreeMap<u64, String> =
+        inside.map(|(name, offset)| (map.start + (offset - map.offset), name.clone())).collect();
     addresses.into_iter().collect()
 }
 

@@ -142,7 +142,7 @@ impl Stepper {
         if !after {
             return self.with_before(|scene| printed(scene, Level::default()));
         }
-        let frame = self.with_before(|scene| own_frame(scene));
+        let frame = self.with_before(own_frame);
         let told = self.with_after(|scene| {
             let level = same_frame(scene, frame).context("its function has returned")?;
             printed(scene, level)

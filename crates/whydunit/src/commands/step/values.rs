@@ -90,7 +90,7 @@ fn add(list: &mut Vec<Shown>, shown: Shown) {
 
 /// Memory that only has a name after the step: the step made the pointer that leads there.
 fn new(stepper: &Stepper, address: u64) -> Option<Shown> {
-    let frame = stepper.with_before(|scene| own_frame(scene));
+    let frame = stepper.with_before(own_frame);
     stepper.with_after(|scene| {
         let level = same_frame(scene, frame)?;
         let (name, value) = named(scene, level, address)?;

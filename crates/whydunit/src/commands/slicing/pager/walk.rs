@@ -354,6 +354,7 @@ mod tests {
 
     fn view() -> View {
         View {
+            forward: false,
             statements: vec![statement(30), statement(20), statement(10)],
             links: vec![link(None, 0, "x"), link(Some(0), 1, "y"), link(Some(0), 2, "z")],
             cut: false,

@@ -1,0 +1,104 @@
+//! The oracle is what the instruction computes: whichever bits that nobody wrote are turned over,
+//! only bits that are said to hang on them may change.
+
+use super::*;
+use crate::semantics::Meaning;
+use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
+use proptest::prelude::*;
+
+/// An instruction on eax and ebx, whether its zero flag tells of the result, and what that is.
+type Row = (&'static [u8], bool, fn(u32, u32) -> u32);
+
+const ROWS: [Row; 20] = [
+    (&[0x25, 0xf0, 0x0f, 0, 0x80], true, |a, _| a & 0x8000_0ff0), // and eax,0x80000ff0
+    (&[0x0d, 0xf0, 0x0f, 0, 0x80], true, |a, _| a | 0x8000_0ff0), // or eax,0x80000ff0
+    (&[0x21, 0xd8], true, |a, b| a & b),                          // and eax,ebx
+    (&[0x09, 0xd8], true, |a, b| a | b),                          // or eax,ebx
+    (&[0x31, 0xd8], true, |a, b| a ^ b),                          // xor eax,ebx
+    (&[0x01, 0xd8], true, u32::wrapping_add),                     // add eax,ebx
+    (&[0x29, 0xd8], true, u32::wrapping_sub),                     // sub eax,ebx
+    (&[0x0f, 0xaf, 0xc3], false, u32::wrapping_mul),              // imul eax,ebx
+    (&[0xf7, 0xd8], true, |a, _| a.wrapping_neg()),               // neg eax
+    (&[0xf7, 0xd0], false, |a, _| !a),                            // not eax
+    (&[0xff, 0xc0], true, |a, _| a.wrapping_add(1)),              // inc eax
+    (&[0xc1, 0xe0, 5], true, |a, _| a << 5),                      // shl eax,5
+    (&[0xc1, 0xf8, 5], true, |a, _| (a as i32 >> 5) as u32),      // sar eax,5
+    (&[0xc1, 0xc8, 5], false, |a, _| a.rotate_right(5)),          // ror eax,5
+    (&[0x0f, 0xbe, 0xc3], false, |_, b| b as i8 as u32),          // movsx eax,bl
+    (&[0x0f, 0xc8], false, |a, _| a.swap_bytes()),                // bswap eax
+    (&[0x8d, 0x04, 0x98], false, |a, b| a.wrapping_add(b << 2)),  // lea eax,[rax+rbx*4]
+    (&[0x01, 0xc0], true, |a, _| a << 1),                         // add eax,eax
+    (&[0x8d, 0x04, 0x00], false, |a, _| a << 1),                  // lea eax,[rax+rax]
+    (&[0x0f, 0xba, 0xe8, 3], false, |a, _| a | 8),                // bts eax,3
+];
+
+fn bitwise(code: &[u8]) -> Bitwise {
+    let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
+    let meaning = Meaning::of(&instruction, &mut InstructionInfoFactory::new());
+    Bitwise::of(&instruction, &meaning.memory, &Constants::default()).expect("it has a rule")
+}
+
+fn origin(bits: u64) -> Option<Origin> {
+    (bits != 0).then_some(Origin { pc: 1, address: 2, size: 4 })
+}
+
+proptest! {
+    #[test]
+    fn what_changes_was_said_to(
+        (a, b, loose_a, loose_b) in any::<(u32, u32, u32, u32)>(),
+        sparse in any::<u32>(),
+        turns in prop::collection::vec(any::<(u32, u32)>(), 8),
+    ) {
+        let (loose_a, loose_b) = (loose_a & sparse, loose_b & sparse.rotate_left(7));
+        for (code, tells, computes) in ROWS {
+            let mut registers = Registers::default();
+            registers.set_general(0, loose_a.into(), origin(loose_a.into()));
+            registers.set_general(3, loose_b.into(), origin(loose_b.into()));
+            bitwise(code).apply(0x1000, &[], &mut registers, &mut Unwritten::default());
+            let said = registers.general(0);
+            prop_assert_eq!(said >> 32, 0);
+            for (turn_a, turn_b) in &turns {
+                let other = computes(a ^ turn_a & loose_a, b ^ turn_b & loose_b);
+                let changed = computes(a, b) ^ other;
+                prop_assert_eq!(u64::from(changed) & !said, 0, "{:02x?}", code);
+                let zero = registers.flags() & ZERO != 0;
+                prop_assert!(!tells || zero || (computes(a, b) == 0) == (other == 0), "{:02x?}", code);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_field_that_was_written_is_not_blamed_for_its_neighbours() {
+    // and dword [rax], ~7; or dword [rax], 5; test dword [rax], 7
+    let steps: [&[u8]; 3] = [&[0x83, 0x20, 0xf8], &[0x83, 0x08, 0x05], &[0xf7, 0x00, 7, 0, 0, 0]];
+    let (mut registers, mut memory) = (Registers::default(), Unwritten::default());
+    memory.insert(0x100, 4);
+    for (index, code) in steps.into_iter().enumerate() {
+        let access = |write| Access { address: 0x100, size: 4, write };
+        let accesses =
+            if index < 2 { vec![access(false), access(true)] } else { vec![access(false)] };
+        bitwise(code).apply(0x1000, &accesses, &mut registers, &mut memory);
+    }
+    assert_eq!(memory.load(0x100, 4)[..4], [0xf8, 0xff, 0xff, 0xff]);
+    assert_eq!(registers.flags() & ZERO, 0);
+}
+
+#[test]
+fn masks_in_registers_are_known_where_they_were_just_put_there() {
+    let code: [&[u8]; 2] = [&[0xba, 0xff, 0, 0, 0], &[0x23, 0x10]]; // mov edx,255; and edx,[rax]
+    let mut constants = Constants::default();
+    let mut factory = InstructionInfoFactory::new();
+    let mut found = None;
+    for code in code {
+        let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
+        let meaning = Meaning::of(&instruction, &mut factory);
+        found = Bitwise::of(&instruction, &meaning.memory, &constants);
+        constants.follow(&instruction, &meaning.defines);
+    }
+    let (mut registers, mut memory) = (Registers::default(), Unwritten::default());
+    memory.insert(0x101, 3);
+    let access = Access { address: 0x100, size: 4, write: false };
+    found.expect("a rule").apply(0x1000, &[access], &mut registers, &mut memory);
+    assert!(registers.is_clean());
+}

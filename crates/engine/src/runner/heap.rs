@@ -1,0 +1,256 @@
+//! The blocks of the guest's heap, painted into the [shadow](super::screen) as they come and go.
+//!
+//! The host would be too late: it hears of an allocation when a buffer is full. So the functions
+//! that the plan's `heap` lists are followed here, where they are entered and where they return.
+//! While a thread is inside one it tests against a blank table: allocators live between blocks and
+//! in freed ones.
+//!
+//! What a granule cannot tell is looked up: which bytes of a block's last granule are its own, and
+//! whether a vector of the C library's string functions, which read past ends on purpose, touches a
+//! block at all. This is an accelerator: what it lets through is a suspicion, and what it misses
+//! (accesses that land in another live block) a full replay would find.
+
+use super::address_map::AddressMap;
+use super::cpu::cpu;
+use super::engine::Engine;
+use super::guest;
+use super::layout::{BLANK, BLANK_BASE, SHADOW_BASE};
+use super::memory::Mapping;
+use super::screen::Shadow;
+use super::sys;
+use super::thread::Thread;
+use events::plan::{BETWEEN, FREED, GRANULE, HeapFunction, HeapRole, Paint, TAIL};
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// Looks at the last granule of a block that found nothing, until it is no longer tested.
+const MOST_LOOKS: u16 = 8;
+/// Blocks whose last granule is tested, and of later ones one in so many: a look costs microseconds.
+const TESTED_TAILS: u64 = 2000;
+const SAMPLED_TAILS: u64 = 64;
+/// Bytes on either side of a block where an access is suspicious.
+const BESIDE: u64 = 64;
+/// Reads of the C library that are this wide may go past the end of a string.
+const VECTOR: u32 = 16;
+
+/// The call of an allocator that a thread is in.
+#[derive(Clone, Copy, Debug)]
+pub struct HeapCall {
+    role: HeapRole,
+    /// Where its return address stands.
+    stack: u64,
+    arguments: [u64; 6],
+    /// Bytes of the block that it frees.
+    freed: Option<u64>,
+}
+
+/// An access that is looked at.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    /// Where.
+    pub address: u64,
+    /// Bytes.
+    pub size: u32,
+    /// Whether it writes.
+    pub write: bool,
+}
+
+/// The heap's blocks.
+#[derive(Default)]
+pub struct Heap {
+    names: BTreeMap<String, HeapRole>,
+    functions: AddressMap<HeapRole>,
+    /// Bytes of each live block by its address.
+    live: BTreeMap<u64, u64>,
+    looks: AddressMap<u16>,
+    /// Blocks so far.
+    count: u64,
+}
+
+/// What a thread tests against.
+pub fn shadow_of(thread: &Thread) -> u64 {
+    if thread.allocating.is_some() { BLANK_BASE } else { SHADOW_BASE }
+}
+
+/// Whether the running thread is inside an allocator.
+pub fn is_blank() -> bool {
+    cpu().shadow == BLANK_BASE
+}
+
+/// Whether code is the C library's, whose string functions read past ends on purpose.
+pub fn is_c_library(mapping: &Mapping) -> bool {
+    let name = mapping.file.as_deref().and_then(|path| path.rsplit('/').next());
+    name.is_some_and(|name| name.starts_with("libc.") || name.starts_with("ld-"))
+}
+
+fn paint(range: Range<u64>, bits: u8) {
+    Shadow.paint(&Paint { range, bits });
+}
+
+fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
+    let count = count.map_or(1, |count| arguments[usize::from(count % 6)]);
+    arguments[usize::from(size % 6)].saturating_mul(count)
+}
+
+impl Heap {
+    /// The functions that a plan lists.
+    pub fn arrange(&mut self, functions: &[HeapFunction]) {
+        if self.names.is_empty() {
+            map_blank();
+        }
+        self.names = functions.iter().map(|one| (one.name.clone(), one.role)).collect();
+    }
+
+    /// A function has been found.
+    pub fn add_function(&mut self, address: u64, name: &str) {
+        if let Some(role) = self.names.get(name) {
+            self.functions.insert(address, *role);
+        }
+    }
+
+    /// A function has been called.
+    pub fn entered(&mut self, thread: &mut Thread, function: u64, stack: u64, arguments: [u64; 6]) {
+        let Some(role) = self.functions.get(&function).copied() else { return };
+        // A call further up the stack than the one under way: that one was left by a jump.
+        if thread.allocating.is_some_and(|call| stack <= call.stack) {
+            return;
+        }
+        let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..));
+        // Before the function does it, so that nobody else has the memory yet.
+        let freed = frees.then(|| self.free(arguments[0])).flatten();
+        thread.allocating = Some(HeapCall { role, stack, arguments, freed });
+        cpu().shadow = BLANK_BASE;
+    }
+
+    /// The call whose return address stood at `stack` has returned.
+    pub fn returned(&mut self, thread: &mut Thread, stack: u64, value: u64) {
+        let Some(call) = thread.allocating.take_if(|call| call.stack <= stack) else { return };
+        cpu().shadow = SHADOW_BASE;
+        let arguments = &call.arguments;
+        match call.role {
+            HeapRole::Allocate(size, count) => self.allocate(value, bytes(arguments, size, count)),
+            HeapRole::Resize(size, count) => {
+                let wanted = bytes(arguments, size, count);
+                if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
+                    // It failed, and everything is as it was.
+                    self.allocate(arguments[0], before);
+                } else {
+                    self.allocate(value, wanted);
+                }
+            }
+            HeapRole::AllocateTo(size) if value == 0 => {
+                let stored = guest::read_u64(arguments[0]).unwrap_or(0);
+                self.allocate(stored, bytes(arguments, size, None));
+            }
+            HeapRole::Measure => {
+                if self.live.get(&arguments[0]).is_some_and(|size| *size < value) {
+                    self.allocate(arguments[0], value);
+                }
+            }
+            HeapRole::AllocateTo(_) | HeapRole::Free => {}
+        }
+    }
+
+    fn free(&mut self, begin: u64) -> Option<u64> {
+        let size = self.live.remove(&begin)?;
+        if size > 0 {
+            paint(begin..begin + size, FREED);
+        }
+        Some(size)
+    }
+
+    fn allocate(&mut self, begin: u64, size: u64) {
+        let Some(end) = begin.checked_add(size).filter(|_| begin != 0) else { return };
+        self.live.insert(begin, size);
+        if size > 0 {
+            paint(begin..end, 0);
+        }
+        self.count += 1;
+        let tested = self.count < TESTED_TAILS || self.count.is_multiple_of(SAMPLED_TAILS);
+        if tested && !end.is_multiple_of(GRANULE) {
+            self.looks.remove(&(end / GRANULE));
+            paint(end..end + 1, TAIL);
+        }
+        for beside in self.beside(begin, end) {
+            for granule in beside.step_by(GRANULE as usize) {
+                if Shadow.bits(granule, 1) == 0 {
+                    paint(granule..granule + 1, BETWEEN);
+                }
+            }
+        }
+    }
+
+    /// What lies next to a block on either side, as far as no other block is there.
+    fn beside(&self, begin: u64, end: u64) -> [Range<u64>; 2] {
+        let before = self.live.range(..begin).next_back().map_or(0, |(at, size)| at + size);
+        let after = self.live.range(begin + 1..).next().map_or(u64::MAX, |(at, _)| *at);
+        let end = end.next_multiple_of(GRANULE);
+        let low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
+        [low & !(GRANULE - 1)..begin & !(GRANULE - 1), end..end.saturating_add(BESIDE).min(after)]
+    }
+
+    /// The live block that an address is in: where it begins and ends.
+    fn holder(&self, address: u64) -> Option<Range<u64>> {
+        let (begin, size) = self.live.range(..=address).next_back()?;
+        // Whoever looks at granules asks for the whole last one.
+        let end = begin + size;
+        (address < end.next_multiple_of(GRANULE)).then_some(*begin..end)
+    }
+
+    /// Whether an access whose shadow is not blank is to be told.
+    pub fn suspects(
+        &mut self,
+        look: Look,
+        shadow: &mut Shadow,
+        library: impl FnOnce() -> bool,
+    ) -> bool {
+        let Look { address, size, write } = look;
+        let end = address.saturating_add(u64::from(size));
+        let inside = |block: &Range<u64>| block.start <= address && end <= block.end;
+        if self.holder(address).as_ref().is_some_and(inside) {
+            self.tire(end - 1, shadow);
+            return false;
+        }
+        if write || size < VECTOR || !library() {
+            return true;
+        }
+        // String functions go on in whole vectors behind the first: into whatever is there. The first
+        // begins where the string does.
+        let touches = self.holder(address).is_some() || self.holder(end - 1).is_some();
+        let goes_on = address.is_multiple_of(u64::from(size));
+        !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
+    }
+
+    /// A last granule that is used all the time is worth less than what the looks cost.
+    fn tire(&mut self, address: u64, shadow: &mut Shadow) {
+        let looks = self.looks.entry(address / GRANULE).or_default();
+        *looks += 1;
+        if *looks >= MOST_LOOKS {
+            shadow.paint(&Paint { range: address..address + 1, bits: 0 });
+        }
+    }
+}
+
+/// Maps the table in which everything passes; its pages are all the one that is always zero.
+fn map_blank() {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let bytes = BLANK.end - BLANK.start;
+    // SAFETY: the range is the engine's own and holds nothing else.
+    let mapped = unsafe { sys::map_fixed(BLANK.start, bytes, libc::PROT_READ, flags, -1, 0) };
+    if let Err(error) = mapped {
+        super::report::refuse(&format!("no blank shadow: error {error}"), 0);
+    }
+}
+
+impl Engine {
+    /// Memory has been mapped anew or is gone: no block is there.
+    pub fn blank(&mut self, range: Range<u64>) {
+        if let (Some(heap), Some(shadow)) = (&mut self.heap, &mut self.shadow) {
+            let gone: Vec<u64> = heap.live.range(range.clone()).map(|(begin, _)| *begin).collect();
+            gone.iter().for_each(|begin| {
+                heap.live.remove(begin);
+            });
+            shadow.paint(&Paint { range, bits: 0 });
+        }
+    }
+}

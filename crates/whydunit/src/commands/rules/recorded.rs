@@ -1,0 +1,120 @@
+//! Rules over a recording, and over a run that was **screened**: accesses are tested inline while
+//! the program runs and is recorded, and only if a test finds something, or the program crashes, or
+//! a rule about allocations finds something, the recording is checked in full.
+
+use super::choose::Chosen;
+use super::watch::{Found, Watch};
+use crate::commands::run::fault_or_input;
+use crate::render;
+use analyze::rules::machine::allocator::{Allocators, Role};
+use analyze::rules::needs::Needs;
+use anyhow::{Context, bail};
+use engine::config::Schedule;
+use engine::host::{Job, Outcome, Record as How};
+use engine::report::ModuleMap;
+use events::plan::{BETWEEN, FREED, Filter, HeapFunction, HeapRole, TAIL};
+use recording::Origin;
+use recording::log::{self, Entry};
+use replay::{RecordError, Session, Shown};
+
+/// Checks one process of a recording.
+pub fn check(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<Found> {
+    let watch = Watch::new(chosen);
+    let (plan, consumer) = watch.replayed(process as i32, &mapped(session, process)?);
+    let mut consumer = Some(consumer);
+    let mut make = |_| consumer.take().unwrap_or_else(|| Box::new(events::Discard::default()));
+    let (replayed, mut crashes) = session
+        .replay_and_report(process, plan, Shown::Nothing, &mut make)
+        .map_err(fault_or_input)?;
+    if let Some(divergence) = &replayed.divergence {
+        render::note(&format!("the replay went another way: {}", divergence.what));
+    }
+    // The runner that replays has another number.
+    crashes.iter_mut().for_each(|crash| crash.process = process as i32);
+    Ok(watch.finish(&crashes))
+}
+
+/// Runs a job, recorded and screened, and checks it if anything is suspicious.
+pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
+    let folder = tempfile::tempdir().context("cannot make a folder for the recording")?;
+    let path = folder.path().join("run.whydunit");
+    let light: Vec<_> = chosen.rules.iter().filter(|rule| is_light(rule)).cloned().collect();
+    let watch = Watch::new(&Chosen { rules: light, first_only: false, ..chosen.clone() });
+    let mut job = job;
+    job.resolve = Some(watch.resolver());
+    job.plan = watch.plan();
+    if chosen.rules.iter().any(|rule| !is_light(rule)) {
+        let bits = FREED | BETWEEN | TAIL;
+        job.plan.filter = Some(Filter::Shadow { reads: bits, writes: bits, paint: Vec::new() });
+        job.plan.heap = heap_functions(&chosen.allocators);
+        job.plan.names.extend(job.plan.heap.iter().map(|function| function.name.clone()));
+    }
+    job.record = Some(How { schedule: Schedule::Fair, cut: false, from: None, to: None });
+    let recorded = replay::record_observed(&job, &path, true, &mut |pid| watch.consumer(pid));
+    let recorded = match recorded {
+        Ok(recorded) => recorded,
+        Err(RecordError::Run(error)) => return Err(fault_or_input(error)),
+        Err(RecordError::Write(error)) => bail!("cannot record: {error}"),
+    };
+    if let Some(why) = &recorded.summary.stopped {
+        render::note(&format!("what came after this is not checked: {why}"));
+    }
+    let outcome = recorded.outcome;
+    let screened = watch.finish(&outcome.crashes);
+    if !screened.suspicious && outcome.crashes.is_empty() {
+        return Ok((outcome, screened));
+    }
+    let session = Session::open(&path).context("the recording cannot be checked")?;
+    let mut found = Found::default();
+    for start in session.recording().processes() {
+        if start.origin == Origin::Exec {
+            found.extend(check(&session, start.process, chosen)?);
+        }
+    }
+    Ok((outcome, found))
+}
+
+/// Whether a rule needs only allocations, calls of functions and the like.
+fn is_light(rule: &analyze::rules::model::Rule) -> bool {
+    let needs = Needs::of(rule);
+    !(needs.accesses || needs.pointers || needs.descriptors || needs.contents)
+}
+
+fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
+    let function = |name: String| {
+        let role = match allocators.named(&name)?.role {
+            Role::Allocate { size, count, .. } => HeapRole::Allocate(size, count),
+            Role::Resize { size, count } => HeapRole::Resize(size, count),
+            Role::AllocateTo { size } => HeapRole::AllocateTo(size),
+            Role::Free => HeapRole::Free,
+            Role::Measure => HeapRole::Measure,
+        };
+        Some(HeapFunction { name, role })
+    };
+    allocators.names().into_iter().filter_map(function).collect()
+}
+
+/// Every piece of a file that the process has mapped. How long one is, its log does not say.
+fn mapped(session: &Session, process: u32) -> anyhow::Result<Vec<ModuleMap>> {
+    let mut maps = Vec::new();
+    let mut answer = 0;
+    for (entry, _) in log::entries(session.recording().log(process)?) {
+        match entry {
+            Entry::Image(image) => {
+                for mapping in image.mappings {
+                    let Some(path) = mapping.path else { continue };
+                    let (start, end, offset) = (mapping.start, mapping.end, mapping.offset);
+                    maps.push(ModuleMap { start, end, offset, path });
+                }
+            }
+            Entry::Call(call) => answer = call.answer,
+            Entry::Mapped { path, view } => {
+                let (start, offset) = (answer as u64, view.offset);
+                let end = start.saturating_add(view.size.saturating_sub(offset));
+                maps.push(ModuleMap { start, end, offset, path });
+            }
+            _ => {}
+        }
+    }
+    Ok(maps)
+}

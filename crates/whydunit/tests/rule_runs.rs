@@ -1,0 +1,160 @@
+//! Runs under rules as a whole: ended at the first finding, over recordings, screened, with children,
+//! with rules switched off, and with guests that do their worst.
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+const TOOL: &str = env!("CARGO_BIN_EXE_whydunit");
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/rules")
+}
+
+/// A program of `tests/programs/rules`, built.
+fn build(folder: &Path, name: &str) -> PathBuf {
+    let source = sources().join(name);
+    let binary = folder.join(source.file_stem().expect("a file"));
+    let compiler = if name.ends_with(".cpp") { "g++" } else { "gcc" };
+    let mut command = Command::new(compiler);
+    let status = command.args(["-g", "-w", "-o"]).arg(&binary).arg(&source).status();
+    assert!(status.expect("a compiler").success(), "{name} does not build");
+    binary
+}
+
+fn tool(words: &[&str], command: &[&Path]) -> Output {
+    let mut tool = Command::new(TOOL);
+    tool.args(words).args(command).output().expect("the tool runs")
+}
+
+fn json(output: &Output) -> Value {
+    let text = String::from_utf8_lossy(&output.stdout);
+    // What the program printed may stand before it.
+    let last = text.lines().last().unwrap_or_default();
+    let report = serde_json::from_str(&text).or_else(|_| serde_json::from_str(last));
+    report.unwrap_or_else(|error| {
+        panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+fn kinds(report: &Value) -> BTreeSet<String> {
+    let all = report["findings"].as_array().expect("a list").iter();
+    all.map(|finding| finding["kind"].as_str().expect("a kind").to_owned()).collect()
+}
+
+fn set(kinds: &[&str]) -> BTreeSet<String> {
+    kinds.iter().map(|kind| (*kind).to_owned()).collect()
+}
+
+#[test]
+fn the_first_finding_ends_a_program_that_would_never_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/forever.c");
+    let output = tool(
+        &["run", "--json", "--rules", "memory,uninitialised", "--stop-at-first", "--"],
+        &[&program],
+    );
+    let report = json(&output);
+    assert_eq!(kinds(&report), set(&["dangling-pointer"]));
+    assert_eq!(report["findings"].as_array().map(Vec::len), Some(1));
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_recording_shows_the_access_that_ended_the_program_the_same_every_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "null_field.c");
+    let file = folder.path().join("run.wd");
+    tool(&["record", "-q", "-o", file.to_str().expect("text"), "--"], &[&program]);
+    let check = || tool(&["check", "--json", "--rules", "memory"], &[&file]);
+    let first = check();
+    assert_eq!(kinds(&json(&first)), set(&["null-pointer"]));
+    for _ in 0..9 {
+        assert_eq!(check().stdout, first.stdout);
+    }
+}
+
+#[test]
+fn programs_that_a_program_starts_are_checked_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "double_plain.c");
+    let script = folder.path().join("script");
+    let text = format!("#!/bin/sh\ntrue\n{}\necho done\n", program.display());
+    std::fs::write(&script, text).expect("a script");
+    let shell = Path::new("/bin/sh");
+    let output = tool(&["run", "--json", "--rules", "double-free", "--"], &[shell, &script]);
+    let found = kinds(&json(&output));
+    assert!(found.contains("double-free"), "{found:?}");
+}
+
+#[test]
+fn a_rule_can_be_switched_off() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "double_plain.c");
+    let switch = folder.path().join("switch");
+    let found = |text: &str| {
+        std::fs::write(&switch, text).expect("a file");
+        let file = switch.to_str().expect("text");
+        let words = ["run", "--json", "--rules", "memory", "--switch", file, "--"];
+        kinds(&json(&tool(&words, &[&program]))).contains("double-free")
+    };
+    assert!(found("+double-free\n"));
+    assert!(!found("-double-free\n"));
+    assert!(found("-double-free\n+double_free\n"));
+}
+
+#[test]
+fn a_screened_run_finds_what_lands_outside_of_live_blocks_and_nothing_in_clean_ones() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (program, expected) in [
+        ("dangling_read.c", &["dangling-pointer"][..]),
+        ("dangling_write.c", &["dangling-pointer"]),
+        ("dangling_list.c", &["dangling-pointer"]),
+        ("overflow_read.c", &["heap-overflow"]),
+        ("overflow_write.c", &["heap-overflow"]),
+        ("overflow_before.c", &["heap-overflow"]),
+        ("overflow_memset.c", &["heap-overflow"]),
+        ("double_plain.c", &["double-free"]),
+        ("free_interior.c", &["unmatched-free"]),
+        ("null_field.c", &["null-pointer"]),
+        ("clean_allocators.c", &[]),
+        ("clean_containers.cpp", &[]),
+        ("clean_strings.c", &[]),
+    ] {
+        let binary = build(folder.path(), program);
+        let words = ["run", "--json", "--screen", "--rules", "memory", "--"];
+        let output = tool(&words, &[&binary]);
+        let mut found = kinds(&json(&output));
+        found.remove("fatal-signal");
+        assert_eq!(found, set(expected), "{program}");
+    }
+}
+
+#[test]
+fn guests_that_do_their_worst_are_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (program, expected) in [
+        ("wild/metadata.c", "heap-overflow"),
+        ("wild/frees.c", "unmatched-free"),
+        ("wild/exhausts.c", "null-pointer"),
+        ("wild/deep.c", "fatal-signal"),
+    ] {
+        let binary = build(folder.path(), program);
+        let rules = "memory,uninitialised,allocation,regions";
+        let output = tool(&["run", "--json", "--rules", rules, "--"], &[&binary]);
+        let found = kinds(&json(&output));
+        assert!(found.contains(expected), "{program}: {found:?}");
+        assert_eq!(output.status.code(), Some(1), "{program}");
+    }
+}
+
+#[test]
+fn a_collector_that_forgets_a_mark_is_found() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/marks.c");
+    let words = ["run", "--json", "--rules", "collector-marks", "--"];
+    assert_eq!(kinds(&json(&tool(&words, &[&program]))), set(&["collector-marks"]));
+    let all = Path::new("all");
+    assert_eq!(kinds(&json(&tool(&words, &[&program, all]))), set(&[]));
+}
