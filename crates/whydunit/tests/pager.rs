@@ -98,7 +98,7 @@ fn edges_are_followed_and_taken_back() {
     terminal.wait_for(">  1 the question <- null_from_error.c:53#");
     terminal.type_in("\r");
     terminal.wait_for("statement 1 of");
-    terminal.wait_for(">    53          while (names[length])");
+    terminal.wait_for(">    53      while (names[length])");
     terminal.wait_for("depends on");
     terminal.type_in("/return NULL\r");
     terminal.wait_for(">    40  ");

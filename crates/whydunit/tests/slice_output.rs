@@ -148,7 +148,7 @@ fn edges_name_both_ends() {
     let told = slice(&at, &program);
     let expected = [
         "the question <- stale_value.c:61#2 because of value (value)",
-        "stale_value.c:53#2 <- stale_value.c:50#1 because of stock->cached_value (value)",
+        "stale_value.c:53#2 <- stale_value.c:50#1 because of main::stock.cached_value (value)",
     ];
     for line in expected {
         assert!(told.contains(line), "{line} is missing in\n{told}");

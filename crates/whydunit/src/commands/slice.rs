@@ -12,7 +12,7 @@ use analyze::dependence::control::Control;
 use analyze::slice::ending::Asked;
 use analyze::slice::view::{Unfold, Viewer, has_source};
 use analyze::slice::{Follow, Slice as Answer, View};
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -140,6 +140,9 @@ struct Report<'a> {
 impl Slice {
     /// Runs the program, or reads what was saved, and answers.
     pub fn run(self) -> anyhow::Result<Exit> {
+        if let Some(file) = self.save.as_ref().filter(|file| !self.force && file.exists()) {
+            bail!("{} is there already; --force overwrites it", file.display());
+        }
         let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
         let mut execution = match (&self.events, &source) {
             (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,

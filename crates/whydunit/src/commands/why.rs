@@ -2,14 +2,15 @@
 
 use super::run::Guest;
 use super::slicing::execution::Execution;
-use super::slicing::{text, windows};
+use super::slicing::{instructions, text, windows};
 use crate::exit::Exit;
 use crate::render::crash::Crash;
 use crate::render::source;
 use crate::render::style::Style;
 use crate::render::{self};
 use analyze::dependence::control::Control;
-use analyze::slice::ending::{self, Asked};
+use analyze::slice::Follow;
+use analyze::slice::ending::Asked;
 use analyze::slice::explain::{Explanation, explain};
 use anyhow::Context;
 use serde::Serialize;
@@ -50,6 +51,23 @@ fn values(execution: &Execution) -> Vec<(String, String)> {
     evidence.map(|step| step.values).rfind(|values| !values.is_empty()).unwrap_or_default()
 }
 
+/// The chain as instructions, where the program has no source to be shown.
+fn without_source(execution: &Execution, asked: &Asked) -> String {
+    let control = Control::of(&execution.trace, &execution.program);
+    let mut question = asked.question(Follow::Thin);
+    question.control = Some(&control);
+    let listed = instructions::list(execution, &question.answer(&execution.trace)).text();
+    if listed.is_empty() {
+        return "  nothing of it was made by the program itself\n".into();
+    }
+    let mut out = String::from("  (no source; time, thread, instruction#execution)\n");
+    out.extend(listed.lines().take(SHOWN).map(|line| format!("  {line}\n")));
+    if let more @ 1.. = listed.lines().count().saturating_sub(SHOWN) {
+        out += &format!("  {more} more instructions; whydunit slice --kind thin --instructions\n");
+    }
+    out
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     ended: &'a str,
@@ -63,7 +81,7 @@ impl Why {
     /// Runs the program and explains its end.
     pub fn run(self) -> anyhow::Result<Exit> {
         let execution = Execution::run(&self.guest, self.memory)?;
-        let asked = ending::ask(&execution.trace, &execution.ended());
+        let asked = execution.asked_at_end();
         let first = asked.first().context("the program executed nothing")?;
         let control = Control::of(&execution.trace, &execution.program);
         let explanation = explain(&execution.trace, &execution.program, &control, &asked);
@@ -127,7 +145,7 @@ impl Why {
             out += &format!("  {hidden} more statements (most only hand values on); --all\n");
         }
         if view.statements.is_empty() {
-            out += "  nothing of it was made by the program itself\n";
+            out += &without_source(execution, asked);
         }
         let command: Vec<String> =
             self.guest.command().iter().map(|part| part.to_string_lossy().into_owned()).collect();

@@ -78,13 +78,25 @@ impl Execution {
         Ok(Found { thread: executed.thread, moment: executed.moment, executed: Some(executed) })
     }
 
+    /// What to ask about the end, the best question first. Where no value was wrong, as when the stack
+    /// is full, it is why the program came there.
+    pub fn asked_at_end(&self) -> Vec<Asked> {
+        let mut asked = ending::ask(&self.trace, &self.ended());
+        for Asked { wants, words, pc, .. } in &mut asked {
+            if wants.parts.is_empty() && wants.memory.is_empty() && wants.control.is_none() {
+                wants.control = *pc;
+                *words = "the way here".into();
+            }
+        }
+        asked
+    }
+
     /// What is asked at a moment about values; about all that is used there if there are none.
     pub fn asked(&self, at: Option<&str>, values: &[String]) -> anyhow::Result<Asked> {
         let default = if self.crash().is_some() { "crash" } else { "end" };
         let is_end = at.is_none_or(|at| at == default);
         if is_end && values.is_empty() {
-            let asked = ending::ask(&self.trace, &self.ended());
-            return asked.into_iter().next().context("nothing was executed");
+            return self.asked_at_end().into_iter().next().context("nothing was executed");
         }
         let found = self.moment(at.unwrap_or(default))?;
         let mut wants = Wants::default();

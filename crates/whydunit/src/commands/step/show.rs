@@ -77,7 +77,7 @@ pub fn step(stepper: &mut Stepper) -> anyhow::Result<String> {
 fn change(shown: &Shown) -> String {
     match &shown.after {
         Some(after) => format!("{}: {} -> {after}", shown.name, shown.before),
-        None => format!("{} = {}", shown.name, shown.before),
+        None => format!("{}: stays {}", shown.name, shown.before),
     }
 }
 
@@ -92,7 +92,8 @@ fn left_out(stepper: &Stepper) -> String {
     let plural = if step.skipped == 1 { "" } else { "s" };
     let mut text = format!("{} instruction{plural} left out before it", step.skipped);
     if bytes > 0 {
-        text += &format!(", which changed {bytes} bytes");
+        let plural = if bytes == 1 { "" } else { "s" };
+        text += &format!(", which changed {bytes} byte{plural}");
     }
     if !names.is_empty() {
         text += &format!(": {}", names.join(", "));

@@ -73,10 +73,7 @@ pub fn of(stepper: &mut Stepper) -> anyhow::Result<(Vec<Shown>, Vec<Shown>)> {
         let after = stepper.with_after(|scene| printed(scene, &value));
         let after = after.filter(|after| *after != before);
         let shown = Shown { name, before, after };
-        let list = if *write && shown.after.is_some() { &mut changed } else { &mut read };
-        if !*write || shown.after.is_some() {
-            add(list, shown);
-        }
+        add(if *write { &mut changed } else { &mut read }, shown);
     }
     for shown in in_registers(stepper) {
         add(&mut changed, shown);
