@@ -52,10 +52,14 @@ pub struct Shared {
     pub joined: AtomicU32,
     /// See `joined`.
     pub members: AtomicU32,
-    /// Processes that wait for the tree baton.
+    /// Set again and again by processes that wait for the tree baton, as long as they live.
     pub waiting: AtomicU32,
+    /// How often it was put down while others waited.
+    pub free: AtomicU32,
     /// How often it was taken.
     pub turns: AtomicU32,
+    /// Processes that have just put it down for others.
+    pub yielding: AtomicU32,
     /// Who had it last.
     pub last: AtomicU32,
     /// Keys of files whose contents some process has sent, or is about to.

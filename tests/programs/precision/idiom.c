@@ -4,21 +4,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-__attribute__((noinline)) static long busy(long n) {
+__attribute__((noipa)) static long busy(long n) {
     long sum = 1;
     for (long i = 0; i < n; i++)
-        sum = sum * 7 + i;
+        sum = sum * 7 + i; /* thrown away */
     return sum;
 }
 
-__attribute__((noinline)) static long zero_of(long n) {
+__attribute__((noipa)) static long zero_of(long n) {
     busy(n);
     long zero;
     __asm__ volatile("xor %%eax, %%eax" : "=a"(zero) : : "cc");
     return zero;
 }
 
-__attribute__((noinline)) static long count(long n) {
+__attribute__((noipa)) static long count(long n) {
     long start = zero_of(n);
     return start + 3;
 }

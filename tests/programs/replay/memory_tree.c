@@ -93,6 +93,20 @@ int main(void)
     }
     for (int i = 0; i < 4; i++) printf("order %llx racy %ld\n", areas[i]->order, areas[i]->racy);
     CHECK(areas[0]->turn == 5 * CHILDREN);
+    // Written through mappings alone, of which a file's times tell nothing, and mapped by another.
+    int late = memfd_create("late", 0);
+    MUST(ftruncate(late, 4096));
+    usleep(150000);
+    for (int i = 0; i < 3; i++) {
+        if (fork() == 0) {
+            volatile int *number = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, late, 0);
+            CHECK(number != MAP_FAILED && *number == i);
+            *number = i + 1;
+            _exit(0);
+        }
+        int status;
+        CHECK(wait(&status) > 0 && status == 0);
+    }
     MUST(unlink("shared"));
     return ok();
 }

@@ -1,6 +1,6 @@
 //! Static facts of superblocks, worked out once for each shape of the stream.
 
-use crate::semantics::{Form, Meaning, Parts};
+use crate::semantics::{Flow, Form, Meaning, Parts, Span};
 use events::shape::{Access, Shape, Source};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use rustc_hash::FxHashMap;
@@ -56,7 +56,13 @@ pub struct Quick {
     pub defines: Parts,
     /// When it must be looked at.
     pub look: Look,
+    /// Whether nothing but its flows matters to who keeps no edges: it is no branch, call, saved
+    /// register or string instruction, and reads little.
+    pub lean: bool,
 }
+
+/// Reads of memory that an instruction has at most if it is lean.
+pub const LEAN_READS: usize = 8;
 
 /// A superblock.
 #[derive(Debug)]
@@ -287,7 +293,8 @@ impl Blocks {
                 Form::Plain | Form::Stop => Look::Defines,
                 _ => Look::Always,
             };
-            block.quick.push(Quick { defines: meaning.defines, look });
+            let lean = matches!(look, Look::Defines | Look::Stores) && is_lean(meaning);
+            block.quick.push(Quick { defines: meaning.defines, look, lean });
             match form {
                 Form::Call(_) | Form::IndirectCall => {
                     if let Some((access, _)) = own.find(|(_, access)| access.write) {
@@ -339,6 +346,25 @@ fn whole(instruction: &events::shape::Instruction) -> [u8; 15] {
     let mut bytes = instruction.bytes;
     bytes[usize::from(instruction.length.min(15))..].fill(0);
     bytes
+}
+
+/// Whether the flows of an instruction are all that matters of it, and are small.
+fn is_lean(meaning: &Meaning) -> bool {
+    let small = |span: &Span| span.bytes <= 64;
+    let (mut reads, mut all_small) = (0, true);
+    for flow in &meaning.flows {
+        match flow {
+            Flow::Copy { to, from } => {
+                reads += 1;
+                all_small &= small(to) && small(from);
+            }
+            Flow::Make { write, uses, .. } => {
+                reads += uses.reads.len();
+                all_small &= write.iter().chain(&uses.reads).all(small);
+            }
+        }
+    }
+    all_small && reads <= LEAN_READS && meaning.shuttle.is_none() && !meaning.frame
 }
 
 fn note_number(numbers: &mut Vec<u32>, number: u32, block: u32) {

@@ -128,10 +128,16 @@ impl Control {
         self.statics.get(instruction as usize).is_some_and(|(_, leaves)| *leaves)
     }
 
-    /// The branches that decide about a node, by address.
+    /// The branches that decide about a node, by address, in order.
     #[must_use]
     pub fn parents(&self, node: u32) -> &[u64] {
         &self.parents[node as usize]
+    }
+
+    /// Whether the branch at an address decides about a node. Interpreters have hundreds that do.
+    #[must_use]
+    pub fn decides(&self, pc: u64, node: u32) -> bool {
+        self.parents(node).binary_search(&pc).is_ok()
     }
 
     /// Whether the jump at this address leaves its function.
@@ -301,12 +307,14 @@ fn parents(nodes: &[Node]) -> Vec<Vec<u64>> {
             while let Some(current) = at.filter(|current| Some(*current) != after[number as usize])
             {
                 let list: &mut Vec<u64> = &mut parents[current as usize];
-                if !list.contains(&node.last) {
-                    list.push(node.last);
-                }
+                list.push(node.last);
                 at = after[current as usize];
             }
         }
+    }
+    for list in &mut parents {
+        list.sort_unstable();
+        list.dedup();
     }
     parents
 }

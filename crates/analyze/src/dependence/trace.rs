@@ -24,6 +24,7 @@ use events::decode::{Decoder, Path, Record};
 use format::Raw;
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
 use windows::{Chunk, Windows};
 use writer::{Arrival, Writer};
 
@@ -54,6 +55,8 @@ pub struct Trace {
     decoder: Decoder,
     /// Where the indirect jump or call of each exit last went.
     last_target: Vec<u64>,
+    /// Moments of pops that do not restore what their frame saved, as far as that has come out.
+    not_restores: Mutex<FxHashSet<u64>>,
 }
 
 impl Consumer for Trace {
@@ -113,6 +116,18 @@ impl Trace {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         self.windows.failure()
+    }
+
+    /// Moments of pops that turned out not to restore what their frame saved: whoever goes back is
+    /// spared to find out again.
+    #[must_use]
+    pub fn not_restores(&self) -> FxHashSet<u64> {
+        self.not_restores.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes such moments.
+    pub fn note_not_restores(&self, moments: &[u64]) {
+        self.not_restores.lock().unwrap_or_else(PoisonError::into_inner).extend(moments);
     }
 
     /// A window has ended. The stream of the next one begins anew.

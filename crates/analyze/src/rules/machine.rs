@@ -60,6 +60,8 @@ pub struct Access {
 const MOST_CALLS: usize = 4096;
 /// How far below the first call of a thread its stack is taken to hold nothing.
 const FRESH_STACK: u64 = 256 << 10;
+/// Bytes of a new block that are noted as unwritten.
+const MOST_FRESH: u64 = 1 << 30;
 /// How far below a call writes are taken to be to its stack.
 const NEAR_STACK: u64 = 1 << 20;
 /// The cell of rax, and of the first arguments.
@@ -460,7 +462,9 @@ impl Machine {
             if written >= size {
                 self.unwritten.remove(begin, size);
             } else {
-                self.unwritten.insert(begin + written, size - written);
+                // A size that nobody has memory for is a wrong one.
+                let fresh = (size - written).min(MOST_FRESH);
+                self.unwritten.insert(begin.saturating_add(written), fresh);
             }
         }
         self.blocks.allocate(facts, stack)
@@ -496,7 +500,7 @@ impl Machine {
                 (size.saturating_sub(before), before)
             };
             if self.watches_writes && grown > 0 {
-                self.unwritten.insert(value + before, grown);
+                self.unwritten.insert(value.saturating_add(before), grown.min(MOST_FRESH));
             }
             return Some(id);
         }

@@ -7,7 +7,6 @@ use super::walk::Walk;
 use crate::dependence::control::Control;
 use crate::dependence::{Moment, Trace};
 use crate::semantics::Parts;
-use rustc_hash::FxHashSet;
 
 /// Which dependences to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -107,14 +106,17 @@ impl<'a> Question<'a> {
     /// Goes back and finds out.
     #[must_use]
     pub fn answer(&self, trace: &'a Trace) -> Slice {
-        let mut not_restores = FxHashSet::default();
+        let mut not_restores = trace.not_restores();
         for attempt in 0.. {
             let bypass = self.bypass && attempt < MOST_ATTEMPTS;
             let mut walk = Walk::new(trace, self, bypass, &not_restores);
             walk.run();
             match walk.finish() {
                 Ok(slice) => return slice,
-                Err(found) => not_restores.extend(found),
+                Err(found) => {
+                    trace.note_not_restores(&found);
+                    not_restores.extend(found);
+                }
             }
         }
         unreachable!("without bypassing there is nothing to find")

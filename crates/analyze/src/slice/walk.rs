@@ -1,10 +1,11 @@
 //! Going back through a trace with the set of what is still wanted.
 //!
 //! Parts: `control` (calls, decisions, saved registers), `flows` (what an instruction defines and
-//! uses), `nodes` (the answer as it grows).
+//! uses), `lean` (the same without edges), `nodes` (the answer as it grows).
 
 mod control;
 mod flows;
+mod lean;
 mod nodes;
 
 use super::at::{At, Record};
@@ -70,7 +71,7 @@ pub struct Walk<'a> {
     open_frames: FxHashSet<u32>,
     foreign: FxHashMap<u32, bool>,
     /// Room for what is found out about one instruction.
-    scratch: (Found, Next),
+    scratch: Option<Box<(Found, Next)>>,
 }
 
 /// What an instruction that is in the slice wants in turn.
@@ -124,7 +125,7 @@ impl<'a> Walk<'a> {
             refuted: Vec::new(),
             open_frames: FxHashSet::default(),
             foreign: FxHashMap::default(),
-            scratch: Default::default(),
+            scratch: None,
         };
         walk.ask();
         walk
@@ -302,8 +303,14 @@ impl<'a> Walk<'a> {
         let end = if whole { record.exit.begun() } else { room as u16 };
         self.slice.walked += u64::from(record.exit.executed);
         if self.concerns(record) {
+            let lean = self.is_lean();
             for index in (0..end).rev() {
                 if self.passes_by(record, index) {
+                    continue;
+                }
+                let quick = &record.block.quick[usize::from(index)];
+                if lean && quick.lean && !self.touches_saved(record, index, quick.look) {
+                    self.lean(record, index);
                     continue;
                 }
                 let id = record.block.instructions[usize::from(index)];
@@ -346,6 +353,18 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Whether an instruction stores where a register was restored from.
+    fn touches_saved(&mut self, record: &Record<'_>, index: u16, look: Look) -> bool {
+        if look != Look::Stores || self.saved.is_empty() {
+            return false;
+        }
+        let accesses = &record.block.accesses[record.block.accesses_of(index)];
+        accesses.iter().filter(|access| access.write).any(|access| {
+            let at = address(access, record.payload, record.when.bases);
+            at.is_some_and(|at| self.saved.has(at, access.size.into()))
+        })
+    }
+
     /// Whether an instruction neither defines nor decides anything that is wanted.
     #[inline]
     fn passes_by(&mut self, record: &Record<'_>, index: u16) -> bool {
@@ -371,11 +390,12 @@ impl<'a> Walk<'a> {
 
     fn instruction(&mut self, at: &At<'_>) {
         // Most instructions need no room of their own for this.
-        let (mut found, mut next) = std::mem::take(&mut self.scratch);
+        let mut scratch = self.scratch.take().unwrap_or_default();
+        let (found, next) = &mut *scratch;
         found.clear();
         next.clear();
-        self.look_at(at, &mut found, &mut next);
-        self.scratch = (found, next);
+        self.look_at(at, found, next);
+        self.scratch = Some(scratch);
     }
 
     fn look_at(&mut self, at: &At<'_>, found: &mut Found, next: &mut Next) {

@@ -28,6 +28,8 @@ const MOST_LOOKS: u16 = 8;
 /// Blocks whose last granule is tested, and of later ones one in so many: a look costs microseconds.
 const TESTED_TAILS: u64 = 2000;
 const SAMPLED_TAILS: u64 = 64;
+/// Bytes on either side of a block where an access is suspicious.
+const BESIDE: u64 = 64;
 /// Reads of the C library that are this wide may go past the end of a string.
 const VECTOR: u32 = 16;
 
@@ -169,11 +171,22 @@ impl Heap {
             self.looks.remove(&(end / GRANULE));
             paint(end..end + 1, TAIL);
         }
-        for beside in [begin.wrapping_sub(GRANULE), end.next_multiple_of(GRANULE)] {
-            if self.holder(beside).is_none() {
-                paint(beside..beside.saturating_add(GRANULE), BETWEEN);
+        for beside in self.beside(begin, end) {
+            for granule in beside.step_by(GRANULE as usize) {
+                if Shadow.bits(granule, 1) == 0 {
+                    paint(granule..granule + 1, BETWEEN);
+                }
             }
         }
+    }
+
+    /// What lies next to a block on either side, as far as no other block is there.
+    fn beside(&self, begin: u64, end: u64) -> [Range<u64>; 2] {
+        let before = self.live.range(..begin).next_back().map_or(0, |(at, size)| at + size);
+        let after = self.live.range(begin + 1..).next().map_or(u64::MAX, |(at, _)| *at);
+        let end = end.next_multiple_of(GRANULE);
+        let low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
+        [low & !(GRANULE - 1)..begin & !(GRANULE - 1), end..end.saturating_add(BESIDE).min(after)]
     }
 
     /// The live block that an address is in: where it begins and ends.
@@ -201,9 +214,11 @@ impl Heap {
         if write || size < VECTOR || !library() {
             return true;
         }
-        // A string function: where any of it is a block's, or none of it was, that is its way.
+        // String functions go on in whole vectors behind the first: into whatever is there. The first
+        // begins where the string does.
         let touches = self.holder(address).is_some() || self.holder(end - 1).is_some();
-        !touches && shadow.bits(address, 1) & FREED != 0
+        let goes_on = address.is_multiple_of(u64::from(size));
+        !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
     }
 
     /// A last granule that is used all the time is worth less than what the looks cost.

@@ -357,7 +357,7 @@ pub fn answered(engine: &mut Engine, before: &Registers) {
 /// process is not another one that shares our memory.
 pub fn executes(engine: &mut Engine, thread: &Thread) {
     if !thread.foreign {
-        tree::executes(engine, true);
+        tree::executes(engine);
     }
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::Exec, 0);
@@ -373,7 +373,7 @@ pub fn not_executed(engine: &mut Engine, thread: &Thread) {
         && !thread.foreign
     {
         recorder.log = open(LogOrigin::Continue);
-        tree::executes(engine, false);
+        tree::not_executed(engine);
     }
 }
 

@@ -92,6 +92,13 @@ pub fn count<T>(
 }
 
 impl Report {
+    /// The counts of one process, by the number that it had when it was recorded.
+    pub fn of_process(mut self, number: i32) -> Self {
+        let threads = std::mem::take(&mut self.processes).into_values().next();
+        self.processes.extend(threads.map(|threads| (number, threads)));
+        self
+    }
+
     /// As text.
     pub fn table(&self) -> String {
         let mut text = String::new();

@@ -119,6 +119,9 @@ impl Replay {
         let (counts, replayed) = count::count(|plan, make| {
             session.replay(process, plan, shown, make).map_err(fault_or_input)
         })?;
+        let starts = session.recording().processes();
+        let number = starts.iter().find(|start| start.process == process).map(|start| start.pid);
+        let counts = counts.of_process(number.unwrap_or_default());
         Ok(Report { process, replayed, counts: Some(counts) })
     }
 

@@ -254,7 +254,7 @@ impl Slice {
         );
         for (number, statement) in view.statements.iter().enumerate() {
             out += &text::statement(number + 1, statement, style);
-            out += &text::reasons(view, number, style);
+            out += &text::reasons(view, number, text::MOST_REASONS, style);
         }
         if view.cut {
             out += &format!(

@@ -4,6 +4,8 @@ use super::run::Guest;
 use super::slicing::execution::Execution;
 use super::slicing::{text, windows};
 use crate::exit::Exit;
+use crate::render::crash::Crash;
+use crate::render::source;
 use crate::render::style::Style;
 use crate::render::{self};
 use analyze::dependence::control::Control;
@@ -14,6 +16,8 @@ use serde::Serialize;
 
 /// Statements shown unless all are asked for.
 const SHOWN: usize = 10;
+/// Values shown of where it ended.
+const VALUES: usize = 8;
 
 /// Arguments of `whydunit why`.
 #[derive(clap::Args)]
@@ -39,9 +43,17 @@ pub struct Why {
     guest: Guest,
 }
 
+/// The values where the program crashed, in its own words, or at least the registers.
+fn values(execution: &Execution) -> Vec<(String, String)> {
+    let Some(report) = execution.crash() else { return Vec::new() };
+    let evidence = Crash::of(report).finding.evidence.into_iter();
+    evidence.map(|step| step.values).rfind(|values| !values.is_empty()).unwrap_or_default()
+}
+
 #[derive(Serialize)]
 struct Report<'a> {
     ended: &'a str,
+    values: Vec<(String, String)>,
     question: &'a str,
     #[serde(flatten)]
     explanation: &'a Explanation,
@@ -58,8 +70,12 @@ impl Why {
         execution.complete()?;
         let ended = execution.ending();
         let out = if self.json {
-            let report =
-                Report { ended: &ended, question: &first.words, explanation: &explanation };
+            let report = Report {
+                ended: &ended,
+                values: values(&execution),
+                question: &first.words,
+                explanation: &explanation,
+            };
             serde_json::to_string_pretty(&report)? + "\n"
         } else {
             let at = asked.last().and_then(|asked| asked.pc);
@@ -85,6 +101,17 @@ impl Why {
         if let Some(pc) = at {
             let place = execution.program.symbolise(base::Address(pc)).place();
             out += &format!("  at {place}\n");
+            if let (Some(file), Some(line)) = (&place.file, place.line) {
+                let lines = source::around(file, line, 0, 0);
+                out.extend(lines.iter().map(|(_, text)| format!("      {}\n", text.trim())));
+            }
+        }
+        let values = values(execution);
+        if !values.is_empty() {
+            let values = values.iter().take(VALUES);
+            let values: Vec<String> =
+                values.map(|(name, value)| format!("{name} = {value}")).collect();
+            out += &format!("  where {}\n", values.join(", "));
         }
         out += &format!("Where {} came from, nearest first:\n", asked.words);
         let view = &explanation.view;
@@ -93,7 +120,7 @@ impl Why {
         let made: Vec<usize> = (0..view.statements.len()).filter(made).collect();
         for (place, number) in made.iter().take(shown).enumerate() {
             out += &text::statement(place + 1, &view.statements[*number], style);
-            out += &text::reasons(view, *number, style);
+            out += &text::reasons(view, *number, 1, style);
         }
         let hidden = view.statements.len() - made.len().min(shown);
         if hidden > 0 {
@@ -107,7 +134,8 @@ impl Why {
         let command = command.join(" ");
         out += &format!(
             "Dig further: whydunit slice -- {command}   (everything, with control)\n             \
-             whydunit slice --kind thin --at FILE:LINE#N --value EXPRESSION -- {command}\n"
+             whydunit slice --kind thin --at FILE:LINE#N --value EXPRESSION -- {command}\n             \
+             whydunit slice --save FILE -- {command}, then whydunit step FILE\n"
         );
         out
     }

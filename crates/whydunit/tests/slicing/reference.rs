@@ -169,6 +169,7 @@ impl<'a> Reference<'a> {
                 want(&mut wanted, *definition, 0);
             }
         }
+        let follows = |(_, kind): &&(usize, Kind)| follow.follows(*kind);
         let mut inside = BTreeSet::new();
         for (by, execution) in self.executions.iter().enumerate().rev() {
             let own = &self.made_by[by];
@@ -183,14 +184,18 @@ impl<'a> Reference<'a> {
             if limits.depth.is_some_and(|most| depth >= most) {
                 continue;
             }
-            let made = own.iter().filter(|made| wanted.contains_key(made));
-            let mut uses: Vec<(usize, Kind)> =
-                made.flat_map(|made| self.definitions[*made].from.clone()).collect();
-            if decided.contains_key(&by) {
-                uses.extend(&execution.decision);
+            // The last first: a repeated move may read what it has written itself.
+            for made in own.iter().rev() {
+                if wanted.contains_key(made) {
+                    for (used, _) in self.definitions[*made].from.iter().filter(follows) {
+                        want(&mut wanted, *used, depth);
+                    }
+                }
             }
-            for (used, _) in uses.into_iter().filter(|(_, kind)| follow.follows(*kind)) {
-                want(&mut wanted, used, depth);
+            if decided.contains_key(&by) {
+                for (used, _) in execution.decision.iter().filter(follows) {
+                    want(&mut wanted, *used, depth);
+                }
             }
             if let Some(decider) = execution.decided_by.filter(|_| follow == Follow::Full) {
                 want(&mut decided, decider, depth);
@@ -209,14 +214,18 @@ impl<'a> Reference<'a> {
         for (by, execution) in self.executions.iter().enumerate() {
             let decided = execution.decided_by.filter(|_| follow == Follow::Full);
             let decided = decided.and_then(|decider| led.get(&decider).copied());
-            let nearest = |uses: &[(usize, Kind)], marked: &HashMap<usize, u32>| {
+            let nearest = |uses: &[(usize, Kind)], own: &HashMap<usize, u32>| {
                 let followed = uses.iter().filter(|(_, kind)| follow.follows(*kind));
-                followed.filter_map(|(used, _)| marked.get(used).copied()).min()
+                followed.filter_map(|(used, _)| own.get(used).or(marked.get(used)).copied()).min()
             };
-            let decision = nearest(&execution.decision, &marked);
-            let of = |made: usize| nearest(&self.definitions[made].from, &marked);
-            let own: Vec<(usize, Option<u32>)> =
-                self.made_by[by].iter().map(|made| (*made, of(*made))).collect();
+            let decision = nearest(&execution.decision, &HashMap::new());
+            // The first first: a repeated move may read what it has written itself.
+            let (mut own, mut seen): (Vec<(usize, Option<u32>)>, _) = (Vec::new(), HashMap::new());
+            for made in &self.made_by[by] {
+                let near = nearest(&self.definitions[*made].from, &seen);
+                own.push((*made, near));
+                seen.extend(near.map(|near| (*made, near)));
+            }
             let reasons = own.iter().filter_map(|(_, nearest)| *nearest);
             let depth = reasons.chain(decided).chain(decision).min().map(|nearest| nearest + 1);
             let Some(depth) = depth.filter(|_| self.takes_part(by, limits)) else { continue };

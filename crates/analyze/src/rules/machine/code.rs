@@ -133,7 +133,8 @@ pub fn compile(
         wiped: Vec::new(),
         saves: matches!(meaning.shuttle, Some(crate::semantics::Shuttle::Save(_))),
         moves: meaning.repeats == Some(crate::semantics::StringOp::Moves),
-        vector_read: pointers.iter().any(|pointer| !pointer.write && pointer.bytes >= 16),
+        vector_read: instruction.op0_register().is_vector_register()
+            || pointers.iter().any(|pointer| !pointer.write && pointer.bytes >= 16),
         stack: stack_move(&instruction),
         writes_frame_pointer: meaning.defines.general_bytes(FRAME_POINTER) != 0,
         cleanses: cleanses(&instruction),

@@ -262,13 +262,17 @@ impl Forward<'_> {
         }
     }
 
-    /// Whether the instruction restores a register that its frame has saved with marks: it then has
-    /// those again.
+    /// Whether the instruction restores a register that its frame has saved: it then has the marks
+    /// again that it had. What is not marked was saved without, most likely where nobody looked.
     pub(super) fn restores(&mut self, at: &At<'_>) -> bool {
         let Some(Shuttle::Restore(register)) = at.meaning().shuttle else { return false };
         let Some(address) = at.slot(0).filter(|_| self.question.bypass) else { return false };
-        let Some(marks) = self.current.frames.restored(address, register) else { return false };
-        self.current.marked.put_back(Parts::general(register, 0, 8), &marks);
+        let parts = Parts::general(register, 0, 8);
+        match self.current.frames.restored(address, register) {
+            Some(marks) => self.current.marked.put_back(parts, &marks),
+            None if self.memory.has(address, 8) => return false,
+            None => self.current.marked.clear(parts),
+        }
         self.slice.bypassed += 1;
         true
     }

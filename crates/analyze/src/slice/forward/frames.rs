@@ -42,8 +42,7 @@ impl Frame {
         if node == NO_CONTROL {
             return None;
         }
-        let parents = control.parents(node);
-        match self.branches.iter().rfind(|(pc, _)| parents.contains(pc)) {
+        match self.branches.iter().rfind(|(pc, _)| control.decides(*pc, node)) {
             Some((_, led)) => led.map(|node| (node, Because::Branch)),
             None => self.called.map(|node| (node, Because::Call)),
         }

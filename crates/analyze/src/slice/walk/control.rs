@@ -31,7 +31,7 @@ impl Walk<'_> {
         let (tail, mut hit) = (control.leaves(at.id), false);
         let because = if tail { Because::Call } else { Because::Branch };
         top.pending.retain(|pending| {
-            let decided = tail || control.parents(pending.node).contains(&pc);
+            let decided = tail || control.decides(pc, pending.node);
             if decided {
                 hit = true;
                 found.extend(pending.wanters.iter().map(|node| (*node, Kind::Control, because)));
@@ -133,20 +133,21 @@ impl Walk<'_> {
         }
     }
 
+    /// The node of the control graph whose deciding branch an instruction waits for.
+    #[inline]
+    pub(super) fn deciding_node(&self, id: u32) -> Option<u32> {
+        let full = self.question.follow == Follow::Full;
+        let control = self.question.control.filter(|_| full)?;
+        Some(control.node_of(id)).filter(|node| *node != NO_CONTROL)
+    }
+
     /// Waits for the branch that decided about an instruction.
     pub(super) fn wait(&mut self, at: &At<'_>, node: u32) {
         if node != NO_NODE && self.is_foreign(at.id) {
             let frame = self.frame();
             self.open_frames.insert(frame);
         }
-        let Some(control) = self.question.control.filter(|_| self.question.follow == Follow::Full)
-        else {
-            return;
-        };
-        let decided = control.node_of(at.id);
-        if decided == NO_CONTROL {
-            return;
-        }
+        let Some(decided) = self.deciding_node(at.id) else { return };
         let top = self.current.frames.top();
         let known = top.pending.iter_mut().find(|pending| pending.node == decided);
         let wanters = match known {

@@ -121,10 +121,10 @@ fn fork(engine: &mut Engine, number: u64, a: [u64; 6]) {
     }
 }
 
-/// Whether a call of a process with several threads is over soon, though the kernel may have to
+/// Whether a call of a process whose baton others want is over soon, though the kernel may have to
 /// look something up: the baton is kept, so that the schedule does not depend on how fast it is.
 pub fn stays_here(engine: &Engine, number: u64, a: [u64; 6]) -> bool {
-    if engine.recorder.is_none() || engine.threads.is_empty() {
+    if engine.recorder.is_none() || engine.threads.is_empty() && !super::is_member(engine) {
         return false;
     }
     match number as i64 {

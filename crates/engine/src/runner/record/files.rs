@@ -77,12 +77,13 @@ impl Status {
         self.mode & libc::S_IFMT == libc::S_IFREG
     }
 
-    fn key(&self, part: (u64, u64)) -> FileKey {
+    fn key(&self, part: (u64, u64), changes: bool) -> FileKey {
         let [a, b, c, d] = self.changed;
         // The clock of a file system is coarse: what has changed just now may change again
-        // without a trace, so its contents are nobody else's.
-        let fresh =
-            if self.is_fresh() { shared().outputs.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
+        // without a trace, and so may what is written through a mapping. Its contents are nobody
+        // else's.
+        let alone = changes || self.is_fresh();
+        let fresh = if alone { shared().outputs.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 };
         let words = [self.device, self.inode, self.size, a, b, c, d, part.0, part.1, fresh];
         FileKey(mix(&words))
     }
@@ -117,7 +118,8 @@ pub fn mapped(recorder: &mut Recorder, arguments: [u64; 6]) {
     if flags as i32 & libc::MAP_ANONYMOUS != 0 {
         return;
     }
-    if let Some(view) = view(recorder, descriptor as i32, offset, length) {
+    let changes = flags as i32 & libc::MAP_SHARED != 0;
+    if let Some(view) = view(recorder, descriptor as i32, offset, length, changes) {
         let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32));
         let path = link.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
         recorder.put(&Entry::Mapped { path, view }, 0);
@@ -125,7 +127,13 @@ pub fn mapped(recorder: &mut Recorder, arguments: [u64; 6]) {
 }
 
 /// A part of an open file, its contents sent if nobody has done so. `None` if it reads as zeros.
-fn view(recorder: &mut Recorder, descriptor: i32, offset: u64, length: u64) -> Option<FileView> {
+fn view(
+    recorder: &mut Recorder,
+    descriptor: i32,
+    offset: u64,
+    length: u64,
+    changes: bool,
+) -> Option<FileView> {
     let status = status(descriptor)?;
     if !status.is_regular() {
         if is_zero_device(&status) {
@@ -134,7 +142,7 @@ fn view(recorder: &mut Recorder, descriptor: i32, offset: u64, length: u64) -> O
         refuse("the guest mapped a device: what it shows cannot be recorded");
     }
     let part = if status.size <= WHOLE { (0, status.size) } else { (offset, length) };
-    let key = status.key(part);
+    let key = status.key(part, changes);
     if recorder.files.claim(key) {
         send(recorder, key, descriptor, status.size, part);
     }
@@ -144,7 +152,7 @@ fn view(recorder: &mut Recorder, descriptor: i32, offset: u64, length: u64) -> O
 /// A part of a file, by path.
 pub fn view_of(recorder: &mut Recorder, path: &str, offset: u64, length: u64) -> Option<FileView> {
     let file = std::fs::File::open(path).ok()?;
-    view(recorder, file.as_raw_fd(), offset, length)
+    view(recorder, file.as_raw_fd(), offset, length, false)
 }
 
 fn is_zero_device(status: &Status) -> bool {

@@ -100,6 +100,7 @@ fn leave(engine: &mut Engine) {
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::Stop(at), 0);
         recorder.log.finish();
+        recorder.tree.leave();
     }
     engine.recorder = None;
     engine.region.stage = Stage::Over;

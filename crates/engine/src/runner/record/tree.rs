@@ -18,9 +18,15 @@ use crate::runner::thread::Thread;
 use recording::log::{Entry, Position};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const PAGE: u64 = 4096;
+/// How long a process waits before it looks again whether the holder has died.
+const WAITING_NANOSECONDS: i64 = 2_000_000;
+/// How long a process that has given way waits for somebody to take the baton.
+const YIELDING_NANOSECONDS: i64 = 10_000_000;
+/// More than that cannot be written down at once.
+const LARGEST: usize = 1 << 30;
 
 /// This process's part in the tree baton.
 pub struct Tree {
@@ -68,30 +74,37 @@ impl Tree {
 
     /// Takes the baton; who had it before. Noted now, as a process may die with the baton in hand.
     fn lock(&mut self) -> u32 {
-        if !self.try_lock(libc::F_SETLK) {
-            shared().waiting.fetch_add(1, Ordering::AcqRel);
-            while !self.try_lock(libc::F_SETLKW) {}
-            let one_less = |waiting: u32| waiting.checked_sub(1);
-            let _ = shared().waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
+        loop {
+            let free = shared().free.load(Ordering::Acquire);
+            if self.set_lock(libc::F_WRLCK) {
+                break;
+            }
+            // Not for ever: nobody says so when the holder dies.
+            shared().waiting.store(1, Ordering::Release);
+            wait(&shared().free, free, WAITING_NANOSECONDS);
         }
         self.holds = true;
         shared().turns.fetch_add(1, Ordering::AcqRel);
-        // SAFETY: a wake touches no memory.
-        unsafe { syscall!(libc::SYS_futex, shared().turns.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+        if shared().yielding.load(Ordering::Acquire) > 0 {
+            wake(&shared().turns);
+        }
         shared().last.swap(self.number, Ordering::AcqRel)
     }
 
-    fn try_lock(&self, how: i32) -> bool {
-        let range = lock_range(libc::F_WRLCK);
-        // SAFETY: the kernel only reads the description.
-        unsafe { syscall!(libc::SYS_fcntl, self.lock, how, &raw const range) == 0 }
+    fn unlock(&mut self) {
+        self.holds = false;
+        self.set_lock(libc::F_UNLCK);
+        if shared().waiting.load(Ordering::Acquire) > 0 {
+            shared().free.fetch_add(1, Ordering::AcqRel);
+            wake(&shared().free);
+        }
     }
 
-    fn unlock(&mut self) {
-        let range = lock_range(libc::F_UNLCK);
-        self.holds = false;
+    fn set_lock(&self, kind: i32) -> bool {
+        let (l_type, l_whence) = (kind as i16, libc::SEEK_SET as i16);
+        let range = libc::flock { l_type, l_whence, l_start: 0, l_len: 1, l_pid: 0 };
         // SAFETY: the kernel only reads the description.
-        unsafe { syscall!(libc::SYS_fcntl, self.lock, libc::F_SETLK, &raw const range) };
+        unsafe { syscall!(libc::SYS_fcntl, self.lock, libc::F_SETLK, &raw const range) == 0 }
     }
 
     /// Lets other processes run.
@@ -160,9 +173,19 @@ impl Tree {
     }
 }
 
-fn lock_range(kind: i32) -> libc::flock {
-    let (l_type, l_whence) = (kind as i16, libc::SEEK_SET as i16);
-    libc::flock { l_type, l_whence, l_start: 0, l_len: 1, l_pid: 0 }
+/// Waits until a word that all processes share has another value, or for so long.
+fn wait(word: &AtomicU32, value: u32, nanoseconds: i64) {
+    let patience = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    // SAFETY: the kernel reads the word and the time.
+    unsafe {
+        let word = word.as_ptr();
+        syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &raw const patience)
+    };
+}
+
+fn wake(word: &AtomicU32) {
+    // SAFETY: a wake touches no memory.
+    unsafe { syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }
 
 /// Hands on every page of shared memory that is in memory: its address, whether a file is behind
@@ -208,7 +231,7 @@ pub fn resident(range: Range<u64>) -> Vec<Range<u64>> {
     parts
 }
 
-/// Whether other processes may have the memory of a mapping call that is about to be made.
+/// Other processes may have the memory that is about to be mapped: this one takes part.
 pub fn joins(engine: &mut Engine) {
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     recorder.tree.join(memory);
@@ -245,17 +268,19 @@ pub fn forked(recorder: &mut Recorder, memory: &Memory) {
     }
 }
 
-/// The process is about to become another program, or was and could not: it has none of this memory
-/// for as long as nobody knows.
-pub fn executes(engine: &mut Engine, done: bool) {
+/// The process is about to become another program, which has none of this memory.
+pub fn executes(engine: &mut Engine) {
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
-    if !recorder.tree.is_member() {
-        return;
-    }
-    if done {
+    if recorder.tree.is_member() {
         recorder.tree.release(memory);
         shared().members.fetch_sub(1, Ordering::AcqRel);
-    } else {
+    }
+}
+
+/// It has not.
+pub fn not_executed(engine: &mut Engine) {
+    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    if recorder.tree.is_member() {
         shared().members.fetch_add(1, Ordering::AcqRel);
         take(recorder, memory, None);
     }
@@ -290,6 +315,9 @@ fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
         writes.push((start, bytes.len() as u64));
         payload.extend(bytes);
     });
+    if payload.len() > LARGEST {
+        super::refuse("more than a gigabyte of memory that processes share has changed at once");
+    }
     if !writes.is_empty() {
         recorder.put(&Entry::Others { at, writes }, payload.len() as u32);
         recorder.log.append(&payload);
@@ -307,17 +335,12 @@ pub fn gives_way(engine: &mut Engine) {
     let at = super::position(&engine.memory);
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     let turn = shared().turns.load(Ordering::Acquire);
+    shared().yielding.fetch_add(1, Ordering::AcqRel);
     recorder.tree.release(memory);
-    let patience = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-    // SAFETY: the kernel reads the word and the time.
-    let answer = unsafe {
-        let word = shared().turns.as_ptr();
-        syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, turn, &raw const patience)
-    };
-    if answer == -i64::from(libc::ETIMEDOUT) {
-        // Whoever waited has died.
-        shared().waiting.store(0, Ordering::Release);
-    }
+    // Whoever goes on waiting says so again.
+    shared().waiting.store(0, Ordering::Release);
+    wait(&shared().turns, turn, YIELDING_NANOSECONDS);
+    shared().yielding.fetch_sub(1, Ordering::AcqRel);
     take(recorder, memory, Some(at));
 }
 

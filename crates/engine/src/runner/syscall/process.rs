@@ -25,7 +25,6 @@ pub fn arch_prctl(a: [u64; 6]) -> Outcome {
         ARCH_SET_FS if a[1] >= 1 << 47 => Outcome::error(libc::EPERM),
         ARCH_SET_FS => {
             cpu().registers.fs = a[1];
-            engine::engine().record_thread(sys::gettid());
             Outcome::Answer(0)
         }
         ARCH_GET_FS => {

@@ -41,6 +41,9 @@ pub fn page(contents: &Contents<'_>, style: Style) -> String {
         let to = region.to.as_deref().unwrap_or("the end");
         row("region", &format!("from {} to {to}", region.from));
     }
+    if let Some(about) = &meta.slice {
+        row("slice", &format!("of {about}; whydunit step goes through it"));
+    }
     row("needs", &needs(contents));
     row("contents", &totals(contents));
     contents.notes.iter().for_each(|note| row("note", note));

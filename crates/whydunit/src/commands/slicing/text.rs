@@ -6,8 +6,8 @@ use analyze::slice::view::{Link, Statement, View};
 
 /// Characters shown of a line of source.
 const WIDEST: usize = 64;
-/// Reasons shown for each statement.
-const MOST_REASONS: usize = 4;
+/// Reasons shown for each statement, where there is room.
+pub const MOST_REASONS: usize = 4;
 
 /// Where a statement is, as short as it can be said.
 pub fn place(statement: &Statement) -> String {
@@ -72,7 +72,7 @@ pub fn edge(view: &View, link: &Link) -> String {
 }
 
 /// Why a statement is there: who depends on it, through what.
-pub fn reasons(view: &View, on: usize, style: Style) -> String {
+pub fn reasons(view: &View, on: usize, most: usize, style: Style) -> String {
     let mut links: Vec<&Link> = view.links.iter().filter(|link| link.on == on).collect();
     links.sort_by_key(|link| link.user.is_some_and(|user| user >= on));
     let mut lines: Vec<String> = Vec::new();
@@ -82,10 +82,12 @@ pub fn reasons(view: &View, on: usize, style: Style) -> String {
             lines.push(line);
         }
     }
-    if lines.len() > MOST_REASONS {
-        let more = lines.len() - MOST_REASONS;
-        lines.truncate(MOST_REASONS);
-        lines.push(format!("and {more} more"));
+    if lines.len() > most {
+        let more = lines.len() - most;
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            *last += &format!(", and {more} more");
+        }
     }
     lines.iter().map(|line| format!("          {}\n", style.faint(line))).collect()
 }
