@@ -563,16 +563,17 @@ impl Packed {
         let mut bits = if self.clears { [0; 32] } else { *registers.vector(self.to) };
         if let Some(half) = self.interleaves {
             let width = self.lane as usize;
-            for at in 0..self.bytes as usize {
+            for (at, to) in bits.iter_mut().enumerate().take(self.bytes as usize) {
                 let (piece, byte) = (at % 16 / width, at % width);
                 let from = at / 16 * 16 + half as usize + piece / 2 * width + byte;
-                bits[at] = if piece % 2 == 0 { left[from] } else { right[from] };
+                *to = if piece % 2 == 0 { left[from] } else { right[from] };
             }
             registers.set_vector(self.to, bits, origin);
             return;
         }
-        for at in 0..self.bytes as usize {
-            bits[at] = left[at] | right[at];
+        let both = left.iter().zip(&right).take(self.bytes as usize);
+        for (to, (left, right)) in bits.iter_mut().zip(both) {
+            *to = left | right;
         }
         if self.lane > 0 {
             for lane in bits[..self.bytes as usize].chunks_mut(self.lane as usize) {
