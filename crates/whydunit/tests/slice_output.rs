@@ -71,8 +71,11 @@ fn tokens(text: &str) -> Vec<Token> {
 
 type Attributes = BTreeMap<String, String>;
 
+/// Nodes by name, and edges, each with its attributes.
+type Graph = (BTreeMap<String, Attributes>, Vec<(String, String, Attributes)>);
+
 /// Nodes by name, and edges: what `dot` would make of it, or it is no graph.
-fn graph(text: &str) -> (BTreeMap<String, Attributes>, Vec<(String, String, Attributes)>) {
+fn graph(text: &str) -> Graph {
     let tokens = tokens(text);
     let plain = |at: usize| match tokens.get(at) {
         Some(Token::Plain(word)) => word.as_str(),
