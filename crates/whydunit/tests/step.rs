@@ -82,7 +82,7 @@ fn all_steps_as_data() {
     });
     let cleared = cleared.expect("where the pointer was made");
     assert_eq!(cleared["changes"][0]["name"], "worker->queue", "{cleared:#}");
-    assert_eq!(cleared["changes"][0]["after"], "0x0");
+    assert_eq!(cleared["changes"][0]["before"], "0x0", "and it stays so");
     let skipped: u64 = steps.iter().filter_map(|step| step["skipped"].as_u64()).sum();
     assert!(skipped > 1000, "{skipped}");
 }
