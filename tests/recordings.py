@@ -82,6 +82,7 @@ class Trial:
         self.tool, self.file, self.run, self.judge = tool, pathlib.Path(file), run, judge
         self.hidden, self.limit = hidden, limit
         self.prints = True  # whether what the run printed is what the guest printed
+        self.streams = ("stdout", "stderr")  # those that a replay must print too
         self.several = False  # whether the run records more than once
         self.nowhere = self.file.parent / (self.file.name + ".nowhere")
 
@@ -134,7 +135,7 @@ class Trial:
         for number in range(times):
             words = replay_words(self.tool, file, "--check")
             outcome = run_in_nowhere(words, self.limit, self.nowhere)
-            if problem := replay_problem(recorded if self.prints else outcome, outcome, several):
+            if problem := replay_problem(recorded if self.prints else outcome, outcome, several, self.streams):
                 return Result(f"replay {number + 1}: {problem}", again=bed.shell(words, self.nowhere),
                               replays=number)
         seen = None
@@ -151,11 +152,11 @@ class Trial:
         return Result(replays=times + counts, seconds=recorded.seconds)
 
 
-def replay_problem(recorded, replayed, several):
+def replay_problem(recorded, replayed, several, streams):
     """What is wrong with a replay, or None."""
     if replayed.code != 0:
         return f"ended with {replayed.end}: {bed.last_line(replayed.stderr)}"
-    for name in ("stdout", "stderr"):
+    for name in streams:
         expected, found = getattr(recorded, name), getattr(replayed, name)
         if name == "stderr":
             expected, found = without_own_lines(expected), without_own_lines(found)

@@ -9,15 +9,18 @@
 //! for the executions nearest to the question, up to a limit; beyond it executions are only
 //! counted, so that a slice of a hundred million executions costs no memory.
 //!
-//! Parts: [`question`] (what can be asked), [`ending`] (what to ask about an end),
-//! [`explain`] (why a program ended), [`graph`] (the answer), `walk` (going back), `frames`
-//! (calls, control, saved registers), `wanters` (who wants what), `strings` (repeated moves), [`view`] (the slice
-//! as source).
+//! [`Question::forward`] goes the other way: everything that was made from a value.
+//!
+//! Parts: [`question`] (what can be asked), [`ending`] (what to ask about an end), [`explain`] (why a
+//! program ended), [`graph`] (the answer), [`members`] (the answer as a set), [`view`] (the answer as
+//! source); `walk` (going back), `forward`, and what both use: `at` (one execution), `instances`
+//! (which one it is), `frames` (calls, control, saved registers), `wanters` (who wants what), `strings`
+//! (repeated moves).
 
 mod at;
 pub mod ending;
 pub mod explain;
-pub mod forward;
+mod forward;
 mod frames;
 pub mod graph;
 mod instances;

@@ -229,6 +229,11 @@ mod tests {
                     _ => {
                         let any = range.clone().any(|byte| set.contains(&byte));
                         prop_assert_eq!(any, wanted.has(address, bytes));
+                        let some = wanted.some(address, bytes);
+                        for byte in 0..bytes.min(64) {
+                            let there = set.contains(&(address + byte));
+                            prop_assert_eq!(some >> byte & 1 == 1, there);
+                        }
                     }
                 }
             }

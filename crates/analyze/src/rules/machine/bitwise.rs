@@ -76,11 +76,20 @@ enum Lanes {
     Memory(u8),
 }
 
+/// Which half of sixteen bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Half {
+    Low = 0,
+    High = 8,
+}
+
 /// An operation that works lane by lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Packed {
     /// Bytes of a lane; 0 if bits do not meet at all.
     lane: u8,
+    /// Whether lanes of the two are only put beside each other: those of the lower or upper halves.
+    interleaves: Option<Half>,
     to: u8,
     bytes: u8,
     left: Lanes,
@@ -353,7 +362,11 @@ impl Draft<'_> {
         let instruction = self.instruction;
         let name = format!("{:?}", instruction.mnemonic()).to_ascii_lowercase();
         let vex = name.starts_with('v');
-        let lane = lane(name.strip_prefix('v').unwrap_or(&name))?;
+        let plain = name.strip_prefix('v').unwrap_or(&name);
+        let (lane, interleaves) = match interleaved(plain) {
+            Some((lane, half)) => (lane, Some(half)),
+            None => (lane(plain)?, None),
+        };
         let (left, right) = if instruction.op_count() == 3 { (1, 2) } else { (0, 1) };
         let source = |index: u32| match instruction.op_kind(index) {
             OpKind::Register => {
@@ -364,9 +377,23 @@ impl Draft<'_> {
         };
         let (left, right) = (source(left)?, source(right)?);
         // What does not hang on its operands at all has its own rule.
-        (left != right || lane == 0 && !name.contains("xor")).then_some(())?;
+        let hangs = left != right || interleaves.is_some() || lane == 0 && !name.contains("xor");
+        hangs.then_some(())?;
         let (to, bytes) = vector(instruction.op0_register())?;
-        Some(Packed { lane, to, bytes, left, right, clears: vex })
+        Some(Packed { lane, interleaves, to, bytes, left, right, clears: vex })
+    }
+}
+
+/// Bytes of the lanes that an instruction puts beside each other, and of which halves.
+fn interleaved(name: &str) -> Option<(u8, Half)> {
+    match name {
+        "punpcklbw" => Some((1, Half::Low)),
+        "punpcklwd" => Some((2, Half::Low)),
+        "punpckldq" | "unpcklps" => Some((4, Half::Low)),
+        "punpckhbw" => Some((1, Half::High)),
+        "punpckhwd" => Some((2, Half::High)),
+        "punpckhdq" | "unpckhps" => Some((4, Half::High)),
+        _ => None,
     }
 }
 
@@ -534,8 +561,19 @@ impl Packed {
             from_right
         };
         let mut bits = if self.clears { [0; 32] } else { *registers.vector(self.to) };
-        for at in 0..self.bytes as usize {
-            bits[at] = left[at] | right[at];
+        if let Some(half) = self.interleaves {
+            let width = self.lane as usize;
+            for (at, to) in bits.iter_mut().enumerate().take(self.bytes as usize) {
+                let (piece, byte) = (at % 16 / width, at % width);
+                let from = at / 16 * 16 + half as usize + piece / 2 * width + byte;
+                *to = if piece % 2 == 0 { left[from] } else { right[from] };
+            }
+            registers.set_vector(self.to, bits, origin);
+            return;
+        }
+        let both = left.iter().zip(&right).take(self.bytes as usize);
+        for (to, (left, right)) in bits.iter_mut().zip(both) {
+            *to = left | right;
         }
         if self.lane > 0 {
             for lane in bits[..self.bytes as usize].chunks_mut(self.lane as usize) {

@@ -102,3 +102,20 @@ fn masks_in_registers_are_known_where_they_were_just_put_there() {
     found.expect("a rule").apply(0x1000, &[access], &mut registers, &mut memory);
     assert!(registers.is_clean());
 }
+
+#[test]
+fn lanes_that_are_put_beside_each_other_do_not_meet() {
+    // punpckldq xmm0,xmm1: the second four bytes of xmm1, which nobody wrote, come last.
+    let mut registers = Registers::default();
+    let mut second = [0; 32];
+    second[4..8].fill(0xff);
+    registers.set_vector(1, second, origin(1));
+    bitwise(&[0x66, 0x0f, 0x62, 0xc1]).apply(
+        0x1000,
+        &[],
+        &mut registers,
+        &mut Unwritten::default(),
+    );
+    assert_eq!(registers.vector(0)[..8], [0; 8]);
+    assert_eq!(registers.vector(0)[8..16], [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
+}
