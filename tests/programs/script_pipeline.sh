@@ -15,8 +15,10 @@ while read -r a b; do echo "$b $a"; done <<END
 one two
 three four
 END
-for i in 1 2 3; do (exit $i) & done
-sum=0; while wait -n; s=$?; [ $s -ne 127 ]; do sum=$((sum + s)); done; echo "sum $sum"
+# Of jobs that have ended already `wait -n` need not tell, so each is waited for.
+jobs=(); for i in 1 2 3; do (exit $i) & jobs+=($!); done
+sum=0; for job in "${jobs[@]}"; do wait "$job"; sum=$((sum + $?)); done; echo "sum $sum"
+(sleep 0.2; exit 7) & wait -n; echo "the next one $?"
 x=0; for ((i = 0; i < 2000; i++)); do x=$(( (x * 31 + i) % 1000003 )); done; echo $x
 f() { local n=$1; ((n)) && f $((n - 1)) || echo deep; }; f 100
 echo "$(echo "$(echo nested)")"
