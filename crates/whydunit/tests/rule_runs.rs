@@ -113,6 +113,7 @@ fn a_screened_run_finds_what_lands_outside_of_live_blocks_and_nothing_in_clean_o
         ("dangling_list.c", &["dangling-pointer"]),
         ("overflow_read.c", &["heap-overflow"]),
         ("overflow_write.c", &["heap-overflow"]),
+        ("overflow_before.c", &["heap-overflow"]),
         ("overflow_memset.c", &["heap-overflow"]),
         ("double_plain.c", &["double-free"]),
         ("free_interior.c", &["unmatched-free"]),
