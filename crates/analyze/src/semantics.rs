@@ -17,6 +17,7 @@
 //! the general rule that makes it), `copies`, `vectors` and `implicit` (the tables).
 
 mod copies;
+mod draft;
 mod implicit;
 pub mod meaning;
 pub mod parts;

@@ -1,6 +1,7 @@
 //! Instructions that move bytes unchanged.
 
-use super::meaning::{Draft, Flow, Span, Uses};
+use super::draft::Draft;
+use super::meaning::{Flow, Span, Uses};
 use super::parts::{self, Parts};
 use iced_x86::{Mnemonic, OpKind, Register};
 

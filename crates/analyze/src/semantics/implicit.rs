@@ -1,7 +1,8 @@
 //! Instructions whose operands are not all written down, or whose results hang on some of their
 //! operands only.
 
-use super::meaning::{Draft, Flow, How, Span, Uses};
+use super::draft::Draft;
+use super::meaning::{Flow, How, Span, Uses};
 use super::parts::{self, Parts};
 use iced_x86::{Instruction, Mnemonic, Register};
 

@@ -1,7 +1,8 @@
 //! Vector instructions by lane: moves, scalars that leave the rest of the register alone, and
 //! packed arithmetic whose lanes do not meet.
 
-use super::meaning::{Draft, Flow, Side, Span, Uses};
+use super::draft::Draft;
+use super::meaning::{Flow, Side, Span, Uses};
 use super::parts::{self, Parts};
 use iced_x86::{Mnemonic, OpKind, Register};
 
