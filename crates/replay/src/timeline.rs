@@ -142,14 +142,24 @@ impl Timeline {
             let next = Instant { time: time + self.distance, pc: None };
             let stopped = seat.run(Goal::At(next))?;
             if stopped.ended {
+                self.keep_to_memory();
                 return Ok(stopped);
             }
             let copy = seat.checkpoint()?;
             self.checkpoints.insert(stopped.time, std::mem::replace(&mut seat, copy));
-            let asks = left % ASK_EVERY == 0 && self.checkpoints.len() > 1;
-            if self.checkpoints.len() > self.limit || asks && self.memory_used() > self.memory {
+            if self.checkpoints.len() > self.limit {
                 self.thin_out();
             }
+            if left % ASK_EVERY == 0 {
+                self.keep_to_memory();
+            }
+        }
+    }
+
+    /// Gives checkpoints up until the others, or the first alone, take no more than they may.
+    fn keep_to_memory(&mut self) {
+        while self.checkpoints.len() > 1 && self.memory_used() > self.memory {
+            self.thin_out();
         }
     }
 

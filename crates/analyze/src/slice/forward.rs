@@ -177,15 +177,7 @@ impl<'a> Forward<'a> {
         self.switch(question.thread);
         let root = if question.nodes > 0 {
             let frame = self.frame();
-            self.slice.nodes.push(Node {
-                what: What::Question,
-                instruction: None,
-                thread: question.thread,
-                moment: question.moment,
-                instance: 0,
-                frame,
-                depth: 0,
-            });
+            self.slice.nodes.push(Node::question(question, frame));
             0
         } else {
             NO_NODE

@@ -1,5 +1,6 @@
 //! The answer: executions, and the edges between them.
 
+use super::question::Question;
 use crate::dependence::Moment;
 use crate::semantics::Parts;
 use rustc_hash::FxHashMap;
@@ -69,6 +70,21 @@ pub struct Node {
     pub frame: u32,
     /// How many edges lie between it and the question, at least.
     pub depth: u32,
+}
+
+impl Node {
+    /// The one that stands for the question, asked in a frame.
+    pub(super) fn question(question: &Question<'_>, frame: u32) -> Self {
+        Self {
+            what: What::Question,
+            instruction: None,
+            thread: question.thread,
+            moment: question.moment,
+            instance: 0,
+            frame,
+            depth: 0,
+        }
+    }
 }
 
 /// A dependence: `user` on `on`.

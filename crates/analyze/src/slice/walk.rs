@@ -135,15 +135,7 @@ impl<'a> Walk<'a> {
         let question = self.question;
         if question.nodes > 0 {
             let frame = self.frame();
-            self.slice.nodes.push(Node {
-                what: What::Question,
-                instruction: None,
-                thread: question.thread,
-                moment: question.moment,
-                instance: 0,
-                frame,
-                depth: 0,
-            });
+            self.slice.nodes.push(Node::question(question, frame));
         }
         let root = if question.nodes > 0 { 0 } else { NO_NODE };
         let mut next = Next::default();

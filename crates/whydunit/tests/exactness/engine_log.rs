@@ -162,3 +162,27 @@ pub fn counts(program: &Path, superblock: usize) -> anyhow::Result<events::count
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file)?)?;
     Ok(serde_json::from_value(report["total"].clone())?)
 }
+
+/// Runs a program under the tool with a plan; its events go to the consumer.
+pub fn observe(
+    program: &Path,
+    superblock: usize,
+    plan: &Path,
+    consumer: &mut dyn Consumer,
+) -> anyhow::Result<()> {
+    let file = program.with_extension("observed");
+    let limit = superblock.to_string();
+    let status = Command::new(TOOL)
+        .args(["run", "--exit-code=guest", "--superblock", &limit, "--plan"])
+        .arg(plan)
+        .arg("--save-events")
+        .arg(&file)
+        .arg("--")
+        .arg(program)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()?;
+    ensure!(status.code().is_some_and(|code| code != 70), "the tool failed: {status}");
+    events::file::feed(BufReader::new(File::open(&file)?), consumer)
+        .map_err(|error| anyhow::anyhow!("{error:?}"))
+}

@@ -1,15 +1,11 @@
 //! Accesses that do not pass the shadow are just those of the reference that touch painted memory:
 //! none more, none less, in order, wherever superblocks are cut.
 
-use super::engine_log::TOOL;
-use super::{build, reference};
+use super::{build, engine_log, reference};
 use anyhow::{Context, bail, ensure};
 use events::plan::{Filter, GRANULE, Paint};
 use events::{Consumer, Decoder, Event, Plan};
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use testkit::singlestep::AccessKind;
 
 const READS: u8 = 3;
@@ -72,22 +68,8 @@ impl Consumer for Suspects {
 }
 
 fn engine_side(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result<Suspects> {
-    let file = program.with_extension("suspects");
-    let limit = superblock.to_string();
-    let status = Command::new(TOOL)
-        .args(["run", "--exit-code=guest", "--superblock", &limit, "--plan"])
-        .arg(plan)
-        .arg("--save-events")
-        .arg(&file)
-        .arg("--")
-        .arg(program)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()?;
-    ensure!(status.code().is_some_and(|code| code != 70), "the tool failed: {status}");
     let mut suspects = Suspects::default();
-    events::file::feed(BufReader::new(File::open(&file)?), &mut suspects)
-        .map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    engine_log::observe(program, superblock, plan, &mut suspects)?;
     ensure!(!suspects.malformed, "the events are malformed");
     Ok(suspects)
 }

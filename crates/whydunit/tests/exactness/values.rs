@@ -2,14 +2,11 @@
 //!
 //! Only programs without a C library: what that keeps on the stack to guard it is random.
 
-use super::engine_log::{Call, TOOL};
+use super::engine_log::{self, Call};
 use super::{build, reference};
 use anyhow::{Context, ensure};
 use events::{Consumer, Decoder, Event, Plan};
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use testkit::singlestep::AccessKind;
 
 /// Address, size, whether it writes, and its bytes if they are told.
@@ -41,21 +38,8 @@ impl Consumer for Values {
 }
 
 fn engine_side(program: &Path, superblock: usize, plan: &Path) -> anyhow::Result<Values> {
-    let file = program.with_extension("values");
-    let limit = superblock.to_string();
-    let status = Command::new(TOOL)
-        .args(["run", "--exit-code=guest", "--superblock", &limit, "--plan"])
-        .arg(plan)
-        .arg("--save-events")
-        .arg(&file)
-        .arg("--")
-        .arg(program)
-        .stdout(Stdio::null())
-        .status()?;
-    ensure!(status.code().is_some_and(|code| code != 70), "the tool failed: {status}");
     let mut values = Values::default();
-    events::file::feed(BufReader::new(File::open(&file)?), &mut values)
-        .map_err(|error| anyhow::anyhow!("{error:?}"))?;
+    engine_log::observe(program, superblock, plan, &mut values)?;
     ensure!(!values.malformed, "the events are malformed");
     Ok(values)
 }
