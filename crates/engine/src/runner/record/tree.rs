@@ -295,20 +295,3 @@ pub fn gives_way(engine: &mut Engine) {
     shared().yielding.fetch_sub(1, Ordering::AcqRel);
     take(recorder, memory, Some(at));
 }
-
-/// A file or segment that was there before the recording began is somebody else's.
-pub fn is_foreign(seconds: u64, nanoseconds: u64) -> bool {
-    // The clock that files are stamped by is coarse.
-    const COARSE: u64 = 20_000_000;
-    let made = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
-    made + COARSE < shared().began.load(Ordering::Acquire)
-}
-
-/// Notes when the recording began, if this is the first process of it.
-pub fn begins() {
-    let mut now = [0u64; 2];
-    // SAFETY: the kernel writes one `timespec`.
-    unsafe { syscall!(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, now.as_mut_ptr()) };
-    let now = now[0] * 1_000_000_000 + now[1];
-    let _ = shared().began.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
-}
