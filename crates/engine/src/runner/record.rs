@@ -13,9 +13,11 @@
 //! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
 //! * [`tree`]: memory that the guest's processes share; [`made`]: whether it is all theirs;
-//! * [`written`]: files that are mapped and written; [`scratch`]: buffers of calls that wait;
+//! * [`written`]: files that are mapped and written, [`changed`]: by others;
+//! * [`scratch`]: buffers of calls that wait;
 //! * [`decide`]: what is answered otherwise, or refused.
 
+mod changed;
 mod decide;
 pub mod digest;
 pub mod files;
@@ -59,6 +61,7 @@ pub struct Recorder {
     /// What it has to do with the other processes of the recording.
     pub tree: tree::Tree,
     written: written::Files,
+    views: changed::Views,
     head: Vec<u8>,
     ranges: Vec<Range>,
     /// Instructions that the running thread executes one by one before it stops.
@@ -110,6 +113,7 @@ impl Recorder {
             scheduler: Scheduler::new(how.schedule, how.cut),
             tree: tree::Tree::new(how.shared),
             written: written::Files::default(),
+            views: changed::Views::default(),
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
@@ -358,6 +362,7 @@ pub fn executes(engine: &mut Engine, thread: &Thread) {
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::Exec, 0);
         if !thread.foreign {
+            changed::ended(recorder);
             recorder.log.finish();
         }
     }
@@ -391,6 +396,7 @@ pub fn forked(engine: &mut Engine, thread: i32) {
 pub fn ended(engine: &mut Engine, ending: Ending) {
     let Engine { recorder, memory, .. } = engine;
     if let Some(recorder) = recorder {
+        changed::ended(recorder);
         recorder.put(&Entry::End(ending), 0);
         recorder.log.finish();
         recorder.tree.leave(memory);

@@ -6,6 +6,7 @@ use super::{made, refuse, tree};
 use crate::runner::engine::Engine;
 use crate::runner::sys::syscall;
 use crate::runner::syscall::Outcome;
+use std::os::unix::ffi::OsStrExt;
 
 /// The answer, if the call is one of these.
 pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
@@ -71,7 +72,9 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
     }
     let link = format!("/proc/thread-self/fd/{}", descriptor as i32);
     let Ok(path) = std::fs::read_link(&link) else { return };
-    let is_memory = path.starts_with("/dev/shm") || path.starts_with("/memfd:");
+    // The second is the beginning of a name, not a folder.
+    let is_memory =
+        path.starts_with("/dev/shm") || path.as_os_str().as_bytes().starts_with(b"/memfd:");
     if !is_memory && protection as i32 & libc::PROT_WRITE == 0 {
         return;
     }

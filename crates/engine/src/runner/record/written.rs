@@ -8,7 +8,7 @@
 //! Few programs do this, and every one maps its libraries and writes files. So a process first notes
 //! which files it has mapped and which it can write to; only if one is both are calls looked at.
 
-use super::{Recorder, files};
+use super::{Recorder, changed, files};
 use crate::runner::guest;
 use crate::runner::memory::{Mapping, Memory};
 use crate::runner::sys::{self, syscall};
@@ -46,6 +46,11 @@ impl Files {
         }
     }
 
+    /// Whether what this process writes to a file is looked for in its mappings.
+    pub fn is_followed(&self, file: Identity) -> bool {
+        self.both.contains(&file)
+    }
+
     fn is_writable(&mut self, file: Identity) {
         self.writable.insert(file);
         if self.mapped.contains(&file) {
@@ -67,7 +72,11 @@ pub fn called(recorder: &mut Recorder, memory: &Memory, number: u64, a: [u64; 6]
         libc::SYS_open if a[1] & writes != 0 => opened(recorder, answer as u64),
         libc::SYS_openat if a[2] & writes != 0 => opened(recorder, answer as u64),
         libc::SYS_creat => opened(recorder, answer as u64),
-        libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => mapped(recorder, a[4]),
+        libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
+            let start = answer as u64;
+            mapped(recorder, a, start..start.saturating_add(a[1]));
+        }
+        libc::SYS_munmap => changed::unmapped(recorder, a[0]..a[0].saturating_add(a[1])),
         _ if recorder.written.both.is_empty() && !recorder.written.memory => {}
         _ => {
             if let Some((descriptor, part)) = part_written(number, a, answer as u64) {
@@ -90,13 +99,20 @@ fn opened(recorder: &mut Recorder, descriptor: u64) {
     }
 }
 
-fn mapped(recorder: &mut Recorder, descriptor: u64) {
+fn mapped(recorder: &mut Recorder, a: [u64; 6], place: Range<u64>) {
+    let [_, _, protection, how, descriptor, _] = a;
     // SAFETY: asks only.
     let flags = unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
     if let Ok(meta) = std::fs::metadata(link(descriptor)) {
         let file = (meta.dev(), meta.ino());
         recorder.written.is_mapped(file, flags >= 0 && flags as i32 & libc::O_ACCMODE != 0);
         recorder.written.sizes.insert(file, meta.len());
+        let path = std::fs::read_link(link(descriptor)).unwrap_or_default();
+        let written =
+            protection as i32 & libc::PROT_WRITE != 0 && how as i32 & libc::MAP_SHARED != 0;
+        if meta.is_file() && !written {
+            changed::mapped(recorder, place, path, &meta);
+        }
     }
 }
 
