@@ -122,6 +122,15 @@ impl Exit {
     }
 }
 
+/// What someone who only passes an exit needs of it: small, so that all of them stay close by.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Instructions that executed.
+    pub executed: u16,
+    /// Bytes of its fields.
+    pub payload: u16,
+}
+
 /// In place of a superblock: it has not been seen.
 const NO_BLOCK: u32 = u32::MAX;
 
@@ -138,6 +147,10 @@ pub struct Blocks {
     pub blocks: Vec<Block>,
     /// The exits.
     pub exits: Vec<Exit>,
+    /// The exits again, in short.
+    pub extents: Vec<Extent>,
+    /// Superblocks that each instruction stands in.
+    holders: Vec<Vec<u32>>,
     /// Exits of each superblock.
     by_block: Vec<Vec<u32>>,
     /// The superblocks of the stream that is read, by number of its shapes.
@@ -167,6 +180,7 @@ impl Blocks {
         };
         self.exit_of(block, way, payload).unwrap_or_else(|| {
             let exit = self.make_exit(block, way, payload);
+            self.extents.push(Extent { executed: exit.executed, payload: exit.payload });
             self.exits.push(exit);
             let id = self.exits.len() as u32 - 1;
             self.by_block[block as usize].push(id);
@@ -203,6 +217,18 @@ impl Blocks {
         self.by_block[block as usize].iter().find(same).copied()
     }
 
+    /// Exits in which an instruction was executed, and how often in each.
+    pub fn standing(&self, id: u32) -> impl Iterator<Item = (u32, u64)> {
+        let exits = self.holders[id as usize].iter().flat_map(|block| &self.by_block[*block as usize]);
+        exits.filter_map(move |number| {
+            let exit = &self.exits[*number as usize];
+            let block = &self.blocks[exit.block as usize];
+            let ran = &block.instructions[..exit.executed.into()];
+            let count = ran.iter().filter(|other| **other == id).count() as u64;
+            (count > 0).then_some((*number, count))
+        })
+    }
+
     /// A superblock with the same instructions and accesses.
     fn find_block(&self, shape: &Shape) -> Option<u32> {
         let first = shape.instructions.first()?;
@@ -219,9 +245,15 @@ impl Blocks {
 
     fn add_block(&mut self, shape: &Shape) -> u32 {
         let block = self.block(shape);
+        let number = self.blocks.len() as u32;
+        for id in &block.instructions {
+            let holders = &mut self.holders[*id as usize];
+            if holders.last() != Some(&number) {
+                holders.push(number);
+            }
+        }
         self.blocks.push(block);
         self.by_block.push(Vec::new());
-        let number = self.blocks.len() as u32 - 1;
         if let Some(first) = shape.instructions.first() {
             self.starts.entry(first.pc).or_default().push(number);
         }
@@ -335,6 +367,7 @@ impl Blocks {
             Decoder::with_ip(64, instruction.code(), instruction.pc, DecoderOptions::NONE).decode();
         let meaning = Arc::new(Meaning::of(&decoded, factory));
         self.statics.push(Static { pc: instruction.pc, length: instruction.length, meaning });
+        self.holders.push(Vec::new());
         let id = self.statics.len() as u32 - 1;
         self.known.insert((instruction.pc, bytes), id);
         id
