@@ -1,5 +1,6 @@
 //! Static facts of superblocks, worked out once for each shape of the stream.
 
+use super::brief::{self, Brief};
 use crate::semantics::{Flow, Form, Meaning, Parts, Span};
 use events::shape::{Access, Shape, Source};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
@@ -59,6 +60,19 @@ pub struct Quick {
     /// Whether nothing but its flows matters to who keeps no edges: it is no branch, call, saved
     /// register or string instruction, and reads little.
     pub lean: bool,
+    /// How many definitions it has in brief; 0 if it is not lean or they are not simple.
+    briefs: u8,
+    /// The first of them.
+    first_brief: u32,
+}
+
+impl Quick {
+    /// Whether it has definitions in brief.
+    #[must_use]
+    #[inline]
+    pub fn is_brief(&self) -> bool {
+        self.briefs > 0
+    }
 }
 
 /// Reads of memory that an instruction has at most if it is lean.
@@ -149,6 +163,10 @@ pub struct Blocks {
     pub exits: Vec<Exit>,
     /// The exits again, in short.
     pub extents: Vec<Extent>,
+    /// The definitions of lean instructions, in brief.
+    briefs: Vec<Brief>,
+    /// Which of them are those of each instruction: the first, how many.
+    briefs_of: Vec<(u32, u8)>,
     /// Superblocks that each instruction stands in.
     holders: Vec<Vec<u32>>,
     /// Exits of each superblock.
@@ -217,9 +235,17 @@ impl Blocks {
         self.by_block[block as usize].iter().find(same).copied()
     }
 
+    /// The definitions of an instruction in brief; none if it has more to say.
+    #[must_use]
+    #[inline]
+    pub fn briefs(&self, quick: &Quick) -> &[Brief] {
+        &self.briefs[quick.first_brief as usize..][..quick.briefs.into()]
+    }
+
     /// Exits in which an instruction was executed, and how often in each.
     pub fn standing(&self, id: u32) -> impl Iterator<Item = (u32, u64)> {
-        let exits = self.holders[id as usize].iter().flat_map(|block| &self.by_block[*block as usize]);
+        let exits =
+            self.holders[id as usize].iter().flat_map(|block| &self.by_block[*block as usize]);
         exits.filter_map(move |number| {
             let exit = &self.exits[*number as usize];
             let block = &self.blocks[exit.block as usize];
@@ -326,7 +352,9 @@ impl Blocks {
                 _ => Look::Always,
             };
             let lean = matches!(look, Look::Defines | Look::Stores) && is_lean(meaning);
-            block.quick.push(Quick { defines: meaning.defines, look, lean });
+            let (first_brief, briefs) = if lean { self.briefs_of[id as usize] } else { (0, 0) };
+            let defines = meaning.defines;
+            block.quick.push(Quick { defines, look, lean, briefs, first_brief });
             match form {
                 Form::Call(_) | Form::IndirectCall => {
                     if let Some((access, _)) = own.find(|(_, access)| access.write) {
@@ -366,6 +394,9 @@ impl Blocks {
         let decoded =
             Decoder::with_ip(64, instruction.code(), instruction.pc, DecoderOptions::NONE).decode();
         let meaning = Arc::new(Meaning::of(&decoded, factory));
+        let briefs = brief::of(&meaning).unwrap_or_default();
+        self.briefs_of.push((self.briefs.len() as u32, briefs.len() as u8));
+        self.briefs.extend(briefs);
         self.statics.push(Static { pc: instruction.pc, length: instruction.length, meaning });
         self.holders.push(Vec::new());
         let id = self.statics.len() as u32 - 1;
