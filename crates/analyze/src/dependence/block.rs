@@ -60,7 +60,8 @@ pub struct Quick {
     /// Whether nothing but its flows matters to who keeps no edges: it is no branch, call, saved
     /// register or string instruction, and reads little.
     pub lean: bool,
-    /// How many definitions it has in brief; 0 if it is not lean or they are not simple.
+    /// How many definitions it has in brief, or what it looks at if it is a branch; 0 if it is
+    /// neither that nor lean, or not simple.
     briefs: u8,
     /// The first of them.
     first_brief: u32,
@@ -352,7 +353,8 @@ impl Blocks {
                 _ => Look::Always,
             };
             let lean = matches!(look, Look::Defines | Look::Stores) && is_lean(meaning);
-            let (first_brief, briefs) = if lean { self.briefs_of[id as usize] } else { (0, 0) };
+            let (first_brief, briefs) =
+                if lean || look == Look::Decides { self.briefs_of[id as usize] } else { (0, 0) };
             let defines = meaning.defines;
             block.quick.push(Quick { defines, look, lean, briefs, first_brief });
             match form {

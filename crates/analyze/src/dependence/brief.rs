@@ -6,7 +6,7 @@
 //! just that. Instructions that need more (vectors, several reads, parts copied to another place of
 //! a register) have none.
 
-use crate::semantics::{Flow, Meaning, Parts, Side, Span, Uses};
+use crate::semantics::{Flow, Form, Meaning, Parts, Side, Span, Uses};
 
 /// Parts of general registers, flags and single things; no vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -89,24 +89,11 @@ pub struct Brief {
     pub read_address: u64,
 }
 
-/// The definitions of an instruction in brief, if they are simple enough.
-#[must_use]
-pub fn of(meaning: &Meaning) -> Option<Vec<Brief>> {
-    let briefs = meaning.flows.iter().map(|flow| brief(meaning, flow));
-    let briefs: Vec<Brief> = briefs.collect::<Option<_>>()?;
-    let reads = briefs.iter().filter(|brief| brief.read.count > 0).count();
-    (reads <= MOST_READS).then_some(briefs)
-}
-
-fn brief(meaning: &Meaning, flow: &Flow) -> Option<Brief> {
-    let none = Narrow::default();
-    let address = |bytes: Bytes| -> Option<u64> {
-        let operand = meaning.memory.get(usize::from(bytes.slot))?;
-        Some(Narrow::of(&operand.address).filter(|parts| parts.single == 0)?.general)
-    };
-    let mut brief = Brief {
-        defines: none,
-        uses: none,
+impl Brief {
+    /// Nothing from nothing.
+    const NOTHING: Self = Self {
+        defines: Narrow { general: 0, single: 0 },
+        uses: Narrow { general: 0, single: 0 },
         conditions: 0,
         way: Way::Made,
         write: Bytes::NONE,
@@ -114,61 +101,80 @@ fn brief(meaning: &Meaning, flow: &Flow) -> Option<Brief> {
         read: Bytes::NONE,
         read_address: 0,
     };
-    match flow {
-        Flow::Make { parts, write, uses, .. } => {
-            let Uses { values, conditions, reads } = uses;
-            brief.defines = Narrow::of(parts)?;
-            brief.uses = Narrow::of(values)?;
-            brief.conditions = Narrow::of(conditions).filter(|parts| parts.general == 0)?.single;
-            if let Some(write) = write {
-                brief.write = Bytes::of(write)?;
-                brief.write_address = address(brief.write)?;
-            }
-            match &reads[..] {
-                [] => {}
-                [read] => {
-                    brief.read = Bytes::of(read)?;
-                    brief.read_address = address(brief.read)?;
-                }
-                _ => return None,
-            }
-        }
-        Flow::Copy { to, from } => {
-            if let Side::General(_) = to.side {
-                brief.defines = Narrow::of(&to.parts())?;
-            }
-            brief.way = match (to.side, from.side) {
-                (Side::General(to), Side::General(from)) => Way::Moved(shift(to), shift(from)),
-                (Side::General(to), Side::Memory(_)) => Way::Loaded(shift(to)),
-                (Side::Memory(_), Side::General(from)) => Way::Stored(shift(from)),
-                _ => return None,
-            };
-            for (span, bytes) in [(to, &mut brief.write), (from, &mut brief.read)] {
-                match span.side {
-                    Side::Memory(_) => *bytes = Bytes::of(span)?,
-                    // Of a register only what begins with it is copied bit by bit.
-                    _ if span.from > 0 || is_pointer(span) => return None,
-                    _ => {}
-                }
-            }
-            if brief.write.count > 0 {
-                brief.write_address = address(brief.write)?;
-            }
-            if brief.read.count > 0 {
-                brief.read_address = address(brief.read)?;
-            }
-            (to.bytes == from.bytes).then_some(())?;
-        }
+}
+
+/// The definitions of an instruction in brief, if they are simple enough. A branch that defines
+/// nothing has what it looks at instead.
+#[must_use]
+pub fn of(meaning: &Meaning) -> Option<Vec<Brief>> {
+    if matches!(meaning.form, Form::Branch(_) | Form::Jump(_) | Form::IndirectJump) {
+        let nothing = Uses::default();
+        let decides = meaning.decides.as_ref().unwrap_or(&nothing);
+        let brief = made(meaning, &Parts::NONE, None, decides)?;
+        return meaning.flows.is_empty().then(|| vec![brief]);
     }
-    Some(brief)
+    let briefs = meaning.flows.iter().map(|flow| match flow {
+        Flow::Make { parts, write, uses, .. } => made(meaning, parts, write.as_ref(), uses),
+        Flow::Copy { to, from } => copied(meaning, to, from),
+    });
+    let briefs: Vec<Brief> = briefs.collect::<Option<_>>()?;
+    let reads = briefs.iter().filter(|brief| brief.read.count > 0).count();
+    (reads <= MOST_READS).then_some(briefs)
+}
+
+fn made(meaning: &Meaning, parts: &Parts, write: Option<&Span>, uses: &Uses) -> Option<Brief> {
+    let (write, write_address) = operand(meaning, write)?;
+    let read = match &uses.reads[..] {
+        [] => None,
+        [read] => Some(read),
+        _ => return None,
+    };
+    let (read, read_address) = operand(meaning, read)?;
+    Some(Brief {
+        defines: Narrow::of(parts)?,
+        uses: Narrow::of(&uses.values)?,
+        conditions: Narrow::of(&uses.conditions).filter(|parts| parts.general == 0)?.single,
+        write,
+        write_address,
+        read,
+        read_address,
+        ..Brief::NOTHING
+    })
+}
+
+fn copied(meaning: &Meaning, to: &Span, from: &Span) -> Option<Brief> {
+    // Of a register only what begins with it is copied part by part; the stack pointer has none.
+    let simple = |span: &Span| match span.side {
+        Side::General(_) => span.from == 0 && !span.parts().is_empty(),
+        Side::Memory(_) => true,
+        Side::Vector(_) => false,
+    };
+    if !simple(to) || !simple(from) || to.bytes != from.bytes {
+        return None;
+    }
+    let way = match (to.side, from.side) {
+        (Side::General(to), Side::General(from)) => Way::Moved(shift(to), shift(from)),
+        (Side::General(to), Side::Memory(_)) => Way::Loaded(shift(to)),
+        (Side::Memory(_), Side::General(from)) => Way::Stored(shift(from)),
+        _ => return None,
+    };
+    let in_memory = |span: &&Span| matches!(span.side, Side::Memory(_));
+    let (write, write_address) = operand(meaning, Some(to).filter(in_memory))?;
+    let (read, read_address) = operand(meaning, Some(from).filter(in_memory))?;
+    let defines = Narrow::of(&to.parts())?;
+    Some(Brief { defines, way, write, write_address, read, read_address, ..Brief::NOTHING })
+}
+
+/// A memory operand, if there is one, and the general registers that form its address.
+fn operand(meaning: &Meaning, span: Option<&Span>) -> Option<(Bytes, u64)> {
+    let Some(span) = span else { return Some((Bytes::NONE, 0)) };
+    let bytes = Bytes::of(span)?;
+    let operand = meaning.memory.get(usize::from(bytes.slot))?;
+    let address = Narrow::of(&operand.address).filter(|parts| parts.single == 0)?;
+    Some((bytes, address.general))
 }
 
 /// How far up the parts of a general register stand in a set.
 fn shift(number: u8) -> u8 {
     number * 4
-}
-
-/// Whether a span is of the stack pointer, which has no parts.
-fn is_pointer(span: &Span) -> bool {
-    span.parts().is_empty()
 }

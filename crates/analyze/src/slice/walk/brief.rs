@@ -23,12 +23,12 @@ impl Walk<'_> {
     /// more must be looked at.
     #[inline]
     pub(super) fn brief(&mut self, record: &Record<'_>, index: u16, quick: &Quick) -> bool {
-        if quick.look == Look::Defines {
-            if !quick.defines.meets(&self.current.wanted) {
-                return true;
-            }
-        } else if self.touches_saved(record, index, quick.look) {
-            return false;
+        let id = record.block.instructions[usize::from(index)];
+        match quick.look {
+            Look::Defines if !quick.defines.meets(&self.current.wanted) => return true,
+            Look::Stores if self.touches_saved(record, index, quick.look) => return false,
+            Look::Decides if !self.is_decided(id) => return true,
+            _ => {}
         }
         let [general, .., single] = self.current.wanted.0;
         let mut sets = Sets {
@@ -39,10 +39,10 @@ impl Walk<'_> {
             reads: [(0, 0); MOST_READS],
             count: 0,
         };
-        let trace = self.trace;
-        let mut hit = false;
+        let (trace, decided) = (self.trace, quick.look == Look::Decides);
+        let mut hit = decided;
         for brief in trace.blocks.briefs(quick) {
-            hit |= self.define(record, index, brief, &mut sets);
+            hit |= self.define(record, index, (brief, decided), &mut sets);
         }
         if !hit {
             return true;
@@ -52,15 +52,32 @@ impl Walk<'_> {
         for (address, which) in &sets.reads[..sets.count] {
             self.memory.add_some(*address, *which);
         }
-        let id = record.block.instructions[usize::from(index)];
         self.count(id);
         self.lean_wait(id);
         true
     }
 
-    /// One definition; whether anything of it was wanted.
+    /// Whether someone waited for a branch; no more from here on.
+    fn is_decided(&mut self, id: u32) -> bool {
+        let pending = &mut self.current.frames.top().pending;
+        let Some(control) = self.question.control.filter(|_| !pending.is_empty()) else {
+            return false;
+        };
+        let (tail, before) = (control.leaves(id), pending.len());
+        let pc = self.trace.blocks.statics[id as usize].pc;
+        pending.retain(|pending| !tail && !control.decides(pc, pending.node));
+        pending.len() < before
+    }
+
+    /// One definition, or a decision that was waited for; whether anything of it was wanted.
     #[inline]
-    fn define(&mut self, record: &Record<'_>, index: u16, brief: &Brief, sets: &mut Sets) -> bool {
+    fn define(
+        &mut self,
+        record: &Record<'_>,
+        index: u16,
+        (brief, decided): (&Brief, bool),
+        sets: &mut Sets,
+    ) -> bool {
         let at = |bytes: Bytes| {
             let accesses = &record.block.accesses[record.block.accesses_of(index)];
             let access = accesses.get(usize::from(bytes.slot))?;
@@ -69,7 +86,7 @@ impl Walk<'_> {
         };
         let defines = brief.defines;
         let general = sets.general & defines.general;
-        let mut any = general | sets.single & u64::from(defines.single) != 0;
+        let mut any = decided || general | sets.single & u64::from(defines.single) != 0;
         sets.general &= !defines.general;
         sets.single &= !u64::from(defines.single);
         let mut taken = 0;
