@@ -63,6 +63,10 @@ impl Replayer {
 /// Further than any process will come.
 const NEVER: u64 = 1 << 60;
 
+/// How many ticks late a system call may be until it is missed. One would do; but cells of a short
+/// countdown run out all the time, and a call that never comes is missed soon enough.
+const LATE: u64 = 1 << 12;
+
 fn replayer() -> &'static mut Replayer {
     engine().replayer.as_mut().expect("a replay is under way")
 }
@@ -148,9 +152,9 @@ fn next(parked: bool) -> Next {
         }
         Some(Entry::Switch { time, .. } | Entry::Call(Call { time, .. })) => {
             if clock::now() > *time {
-                diverge("went on, past the time of its next system call");
+                diverge(&format!("went on, past tick {time}, the time of its next system call"));
             }
-            return until(*time + 1);
+            return until(*time + LATE);
         }
         Some(_) => return until(clock::now() + NEVER),
     }

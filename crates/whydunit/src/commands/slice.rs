@@ -16,6 +16,9 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use std::path::PathBuf;
 
+/// Instructions shown of a program without source, unless all are asked for.
+const SHOWN: usize = 40;
+
 /// Arguments of `whydunit slice`.
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -166,7 +169,8 @@ impl Slice {
         }
         let viewer = Viewer::new(&execution.trace, &execution.program).unfolding(self.unfolded());
         let view = { viewer }.view(&answer);
-        if !self.json && !self.dot && !self.no_pager && pager::is_possible() {
+        let navigable = view.statements.iter().any(|statement| statement.place.file.is_some());
+        if navigable && !self.json && !self.dot && !self.no_pager && pager::is_possible() {
             pager::show(&asked.words, &view).context("the terminal")?;
             return Ok(Exit::Clean);
         }
@@ -185,6 +189,7 @@ impl Slice {
             serde_json::to_string_pretty(&report)? + "\n"
         } else {
             self.text(&asked, &answer, &view)
+                + &self.without_source(&execution, &answer, &view).unwrap_or_default()
         };
         render::print(&out).context("standard output")?;
         Ok(Exit::Clean)
@@ -246,6 +251,20 @@ impl Slice {
         question.from = question.from.max(start.moment);
         question.within = Some(&between);
         Ok(question.answer(&execution.trace))
+    }
+
+    /// The instructions nearest to the question, where no statement has source.
+    fn without_source(
+        &self,
+        execution: &Execution,
+        answer: &Answer,
+        view: &View,
+    ) -> Option<String> {
+        if view.statements.iter().any(|statement| statement.place.file.is_some()) {
+            return None;
+        }
+        let listed = instructions::list(execution, answer).text();
+        Some(instructions::nearest(&listed, SHOWN, "--instructions"))
     }
 
     fn text(&self, asked: &Asked, answer: &Answer, view: &View) -> String {

@@ -5,9 +5,9 @@ use super::slicing::execution::Execution;
 use super::slicing::{instructions, text, windows};
 use crate::exit::Exit;
 use crate::render::crash::Crash;
-use crate::render::source;
 use crate::render::style::Style;
 use crate::render::{self};
+use crate::render::{shell, source};
 use analyze::dependence::control::Control;
 use analyze::slice::Follow;
 use analyze::slice::ending::Asked;
@@ -60,12 +60,7 @@ fn without_source(execution: &Execution, asked: &Asked) -> String {
     if listed.is_empty() {
         return "  nothing of it was made by the program itself\n".into();
     }
-    let mut out = String::from("  (no source; time, thread, instruction#execution)\n");
-    out.extend(listed.lines().take(SHOWN).map(|line| format!("  {line}\n")));
-    if let more @ 1.. = listed.lines().count().saturating_sub(SHOWN) {
-        out += &format!("  {more} more instructions; whydunit slice --kind thin --instructions\n");
-    }
-    out
+    instructions::nearest(&listed, SHOWN, "whydunit slice --kind thin --instructions")
 }
 
 #[derive(Serialize)]
@@ -147,9 +142,7 @@ impl Why {
         if view.statements.is_empty() {
             out += &without_source(execution, asked);
         }
-        let command: Vec<String> =
-            self.guest.command().iter().map(|part| part.to_string_lossy().into_owned()).collect();
-        let command = command.join(" ");
+        let command = shell::line(self.guest.command().iter().map(|part| part.to_string_lossy()));
         out += &format!(
             "Dig further: whydunit slice -- {command}   (everything, with control)\n             \
              whydunit slice --kind thin --at FILE:LINE#N --value EXPRESSION -- {command}\n             \
