@@ -28,6 +28,9 @@ GUESTS = {
     "own segment twice": BEGIN + "libc = ctypes.CDLL(None); libc.shmat.restype = ctypes.c_void_p; "
                                  "number = libc.shmget(0, 4096, 0o1600); libc.shmat(number, None, 0); "
                                  "libc.shmctl(number, 0, None); libc.shmat(number, None, 0)",
+    "opened later": "import mmap, os, sys; file = open('/dev/shm/whydunit-test-guest', 'w+b'); file.truncate(4096); "
+                    "memory = mmap.mmap(file.fileno(), 4096); print('ready', flush=True); "
+                    "sys.stdin.readline(); memory[0] = 1; sys.stdin.readline(); print(memory[0])",
     "private file": "import mmap, sys; file = open('mapped', 'rb'); "
                     "memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ); "
                     "print('ready', flush=True); sys.stdin.readline()",
@@ -105,6 +108,16 @@ def share_nothing(_, tell):
     return tell("")
 
 
+def open_later(_, tell):
+    path = pathlib.Path("/dev/shm/whydunit-test-guest")
+    try:
+        with path.open("r+b") as file:
+            file.write(b"x")
+            return tell("")
+    finally:
+        path.unlink()
+
+
 def change_file(folder, tell):
     with open(folder / "mapped", "r+b") as file:
         file.write(b"after")
@@ -116,5 +129,6 @@ SHARED = {
     "descriptor": ("which they can write at any time", share_descriptor),
     "segment": ("which they can write at any time", share_segment),
     "own segment twice": ("at a second place", share_nothing),
+    "opened later": ("has opened /dev/shm/", open_later),
     "private file": ("was changed by another process while it was mapped", change_file),
 }

@@ -12,7 +12,8 @@
 //! * [`output`]: what whoever started the tool sees;
 //! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
-//! * [`tree`]: memory that the guest's processes share; [`made`]: whether it is all theirs;
+//! * [`tree`]: memory that the guest's processes share; [`made`]: whether it is all theirs, and
+//!   [`outsiders`]: whether it stays so;
 //! * [`written`]: files that are mapped and written, [`changed`]: by others;
 //! * [`scratch`]: buffers of calls that wait;
 //! * [`decide`]: what is answered otherwise, or refused.
@@ -25,6 +26,7 @@ pub mod image;
 pub mod log;
 mod made;
 mod output;
+mod outsiders;
 pub mod region;
 pub mod schedule;
 pub mod scratch;
@@ -62,6 +64,8 @@ pub struct Recorder {
     pub tree: tree::Tree,
     written: written::Files,
     views: changed::Views,
+    /// Who else has memory that the guest has made.
+    pub outsiders: outsiders::Outsiders,
     head: Vec<u8>,
     ranges: Vec<Range>,
     /// Instructions that the running thread executes one by one before it stops.
@@ -114,6 +118,7 @@ impl Recorder {
             tree: tree::Tree::new(how.shared),
             written: written::Files::default(),
             views: changed::Views::default(),
+            outsiders: outsiders::Outsiders::default(),
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
@@ -192,6 +197,9 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
         Some(_) => digest::call(&cpu().registers, number, arguments, &engine.memory),
         None => 0,
     };
+    if made::opens(number) {
+        outsiders::opens();
+    }
     let before = effects::before(number, arguments, &engine.memory);
     Some(Noted { check, before, asked: made::asked(number, arguments) })
 }
@@ -199,6 +207,9 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
 /// A system call has returned to the thread that made it.
 pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6], answer: i64) {
     made::called(noted.asked, number, answer);
+    if made::opens(number) {
+        outsiders::opened((answer >= 0).then(|| made::name(answer as u64)).flatten());
+    }
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     recorder.ranges.clear();
     let output = recorder.outputs.end(answer);

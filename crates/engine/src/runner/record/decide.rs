@@ -85,6 +85,11 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
             path.display()
         ));
     }
+    if let Some(recorder) = &mut engine.recorder
+        && is_memory
+    {
+        recorder.outsiders.watch(descriptor, &path);
+    }
     tree::joins(engine);
 }
 

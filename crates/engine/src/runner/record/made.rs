@@ -27,6 +27,16 @@ pub fn asked(number: u64, a: [u64; 6]) -> Option<u64> {
     asks.then(coarse_now)
 }
 
+/// Whether a call opens a file.
+pub fn opens(number: u64) -> bool {
+    matches!(number as i64, libc::SYS_open | libc::SYS_openat | libc::SYS_openat2 | libc::SYS_creat)
+}
+
+/// The file behind a descriptor if it is in memory.
+pub fn name(descriptor: u64) -> Option<Name> {
+    birth(descriptor).map(|(name, _)| name)
+}
+
 /// It has returned: what it has made is ours.
 pub fn called(asked: Option<u64>, number: u64, answer: i64) {
     if answer < 0 {
@@ -68,7 +78,8 @@ pub fn is_foreign_file(descriptor: u64) -> bool {
 }
 
 impl Name {
-    fn key(self) -> u64 {
+    /// A number that stands for it.
+    pub fn key(self) -> u64 {
         match self {
             Self::File(device, inode) => mix(&[1, device, inode]),
             Self::Segment(number) => mix(&[2, number]),

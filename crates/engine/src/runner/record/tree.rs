@@ -15,6 +15,7 @@ mod pages;
 mod watch;
 
 pub use pages::{PAGE, resident};
+pub use watch::move_to;
 
 use super::Recorder;
 use super::files::shared;
@@ -216,6 +217,7 @@ pub fn forked(recorder: &mut Recorder, memory: &Memory) {
         shared().members.fetch_add(1, Ordering::AcqRel);
         recorder.tree.holds = false;
         recorder.tree.pages.forked(memory);
+        recorder.outsiders.forked();
         take(recorder, memory, None);
     }
 }
@@ -262,6 +264,13 @@ pub fn takes(engine: &mut Engine) {
 }
 
 fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
+    if let Some(path) = recorder.outsiders.find() {
+        let path = path.display();
+        super::refuse(&format!(
+            "a process that is not recorded has opened {path}, memory that the guest shares, and \
+             can write to it at any time"
+        ));
+    }
     let (mut writes, mut payload) = (Vec::new(), Vec::new());
     recorder.tree.take(memory, &mut |start, bytes| {
         writes.push((start, bytes.len() as u64));
