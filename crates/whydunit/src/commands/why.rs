@@ -10,7 +10,7 @@ use crate::render::{self};
 use crate::render::{shell, source};
 use analyze::dependence::control::Control;
 use analyze::slice::Follow;
-use analyze::slice::ending::Asked;
+use analyze::slice::ending::{Asked, THE_WAY};
 use analyze::slice::explain::{Explanation, explain};
 use anyhow::Context;
 use serde::Serialize;
@@ -126,7 +126,10 @@ impl Why {
                 values.map(|(name, value)| format!("{name} = {value}")).collect();
             out += &format!("  where {}\n", values.join(", "));
         }
-        out += &format!("Where {} came from, nearest first:\n", asked.words);
+        out += &match asked.words.as_str() {
+            THE_WAY => "What led here, nearest first:\n".into(),
+            words => format!("Where {words} came from, nearest first:\n"),
+        };
         let view = &explanation.view;
         let shown = if self.all { usize::MAX } else { SHOWN };
         let made = |number: &usize| self.all || !view.statements[*number].hands_on;
