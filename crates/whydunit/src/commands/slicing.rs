@@ -6,6 +6,7 @@ pub mod dot;
 pub mod execution;
 pub mod instructions;
 pub mod pager;
+pub mod recursion;
 pub mod save;
 pub mod source;
 pub mod text;

@@ -106,7 +106,13 @@ impl Execution {
         if trace.broken {
             bail!("{} holds records that make no sense", name());
         }
-        let program = executable(program)?;
+        let (path, program) = (find(program), executable(program)?);
+        if trace.blocks.differs_from(&program) {
+            crate::render::note(&format!(
+                "{} has changed since its events were saved; names and lines may be wrong",
+                path.display()
+            ));
+        }
         Ok(Self { trace, program, outcome: None, _files: Files::default(), source: None })
     }
 
