@@ -25,9 +25,11 @@ use std::ops::Range;
 
 /// Looks at the last granule of a block that found nothing, until it is no longer tested.
 const MOST_LOOKS: u16 = 8;
-/// Blocks whose last granule is tested, and of later ones one in so many: a look costs microseconds.
+/// Blocks whose last granule is tested, as a look costs microseconds: the first ones, the first ones of
+/// each caller, and of all others one in so many.
 const TESTED_TAILS: u64 = 2000;
-const SAMPLED_TAILS: u64 = 64;
+const TESTED_OF_CALLER: u64 = 64;
+const SAMPLED_TAILS: u64 = 512;
 /// Bytes on either side of a block where an access is suspicious.
 const BESIDE: u64 = 64;
 /// Reads of the C library that are this wide may go past the end of a string.
@@ -85,8 +87,9 @@ pub struct Heap {
     /// Live blocks by address.
     live: BTreeMap<u64, Block>,
     looks: AddressMap<u16>,
-    /// Blocks so far.
+    /// Blocks so far, and of those the ones of each caller of an allocator.
     count: u64,
+    of_caller: AddressMap<u64>,
 }
 
 /// What a thread tests against.
@@ -180,28 +183,28 @@ impl Heap {
             return;
         }
         let (arguments, family) = (&call.arguments, call.followed.family);
-        let block = |size| Block { size, family };
+        let (block, caller) = (|size| Block { size, family }, call.back);
         match call.followed.role {
             HeapRole::Allocate(size, count) => {
-                self.allocate(value, block(bytes(arguments, size, count)));
+                self.allocate(value, block(bytes(arguments, size, count)), caller);
             }
             HeapRole::Resize(size, count) => {
                 let wanted = bytes(arguments, size, count);
                 if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
                     // It failed, and everything is as it was.
-                    self.allocate(arguments[0], before);
+                    self.allocate(arguments[0], before, caller);
                 } else {
-                    self.allocate(value, block(wanted));
+                    self.allocate(value, block(wanted), caller);
                 }
             }
             HeapRole::AllocateTo(size) if value == 0 => {
                 let stored = guest::read_u64(arguments[0]).unwrap_or(0);
-                self.allocate(stored, block(bytes(arguments, size, None)));
+                self.allocate(stored, block(bytes(arguments, size, None)), caller);
             }
             HeapRole::Measure => {
                 let known = self.live.get(&arguments[0]).copied();
                 if let Some(block) = known.filter(|block| block.size < value) {
-                    self.allocate(arguments[0], Block { size: value, ..block });
+                    self.allocate(arguments[0], Block { size: value, ..block }, caller);
                 }
             }
             HeapRole::AllocateTo(_) | HeapRole::Free => {}
@@ -216,15 +219,13 @@ impl Heap {
         Some(block)
     }
 
-    fn allocate(&mut self, begin: u64, block: Block) {
+    fn allocate(&mut self, begin: u64, block: Block, caller: u64) {
         let Some(end) = begin.checked_add(block.size).filter(|_| begin != 0) else { return };
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);
         }
-        self.count += 1;
-        let tested = self.count < TESTED_TAILS || self.count.is_multiple_of(SAMPLED_TAILS);
-        if tested && !end.is_multiple_of(GRANULE) {
+        if !end.is_multiple_of(GRANULE) && self.is_tail_tested(caller) {
             self.looks.remove(&(end / GRANULE));
             paint(end..end + 1, TAIL);
         }
@@ -235,6 +236,14 @@ impl Heap {
                 }
             }
         }
+    }
+
+    /// Whether the last granule of one more block is tested.
+    fn is_tail_tested(&mut self, caller: u64) -> bool {
+        self.count += 1;
+        let own = self.of_caller.entry(caller).or_default();
+        *own += 1;
+        self.count < TESTED_TAILS || *own < TESTED_OF_CALLER || own.is_multiple_of(SAMPLED_TAILS)
     }
 
     /// What lies next to a block on either side, as far as no other block is there.
@@ -273,7 +282,9 @@ impl Heap {
         }
         // String functions go on in whole vectors behind the first: into whatever is there. The first
         // begins where the string does.
-        let touches = self.holder(address).is_some() || self.holder(end - 1).is_some();
+        let last = self.live.range(..end).next_back();
+        let touches =
+            last.is_some_and(|(at, block)| block.end(*at).next_multiple_of(GRANULE) > address);
         let goes_on = address.is_multiple_of(u64::from(size));
         !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
     }
