@@ -176,34 +176,6 @@ impl Trace {
         (meaning.defines, written.collect())
     }
 
-    /// Where the return address of the frame that runs at a moment is.
-    #[must_use]
-    pub fn frame_slot(&self, thread: u32, at: Moment) -> Option<u64> {
-        let mut depth = 0u64;
-        let mut back = self.backward();
-        while let Some((when, item)) = back.previous() {
-            let Item::Path { exit, payload, .. } = item else { continue };
-            if when.thread != thread || when.moment >= at {
-                continue;
-            }
-            let exit = &self.blocks.exits[exit as usize];
-            let block = &self.blocks.blocks[exit.block as usize];
-            let room = at.0 - when.moment.0;
-            let crossings = &block.crossings[..exit.crossings.into()];
-            for crossing in crossings.iter().rev().filter(|c| u64::from(c.index) < room) {
-                if !crossing.call {
-                    depth += 1;
-                } else if depth > 0 {
-                    depth -= 1;
-                } else {
-                    let access = &block.accesses[usize::from(crossing.access)];
-                    return address(access, payload, when.bases);
-                }
-            }
-        }
-        None
-    }
-
     /// Everything that an instruction used: register parts, and memory that it read.
     #[must_use]
     pub fn used(&self, executed: &Executed) -> (Parts, Vec<(u64, u64)>) {

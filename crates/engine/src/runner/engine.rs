@@ -120,6 +120,12 @@ pub fn cache() -> &'static Cache {
     &engine().cache
 }
 
+/// The thread that holds the baton, for whoever it called.
+pub fn running() -> &'static mut Thread {
+    // SAFETY: a thread in translated code holds the baton, and has not been freed.
+    unsafe { &mut *RUNNING.load(Ordering::Relaxed) }
+}
+
 /// Whether the thread holds the baton.
 pub fn is_running(thread: *const Thread) -> bool {
     std::ptr::eq(RUNNING.load(Ordering::Relaxed), thread)
@@ -250,8 +256,12 @@ impl Engine {
             code: &plan.code,
             once: &self.stop_before,
         };
-        let superblock = superblock::decode(&self.memory, pc, limits)
+        let mut superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
+        let stop = self.stops.places().contains(&pc);
+        let marks = if stop { self.marks(pc) } else { None };
+        superblock.marks = marks.filter(|_| variant == Variant::Usual).unwrap_or_default();
+        let stop = stop && marks.is_none();
         if !alone {
             self.guard_code(&superblock);
         }
@@ -259,7 +269,6 @@ impl Engine {
             self.cache.flush();
             self.define(&event::FLUSH.to_le_bytes());
         }
-        let stop = self.stops.places().contains(&pc);
         let plan = if inside { &self.config.plan } else { &self.outside };
         let (id, shape) = if alone {
             self.cache.add_alone(&superblock, plan, variant, stop)
@@ -423,7 +432,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let pc = cpu().registers.pc;
     let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
     let mut reached = looked_after.is_some();
-    if !reached && engine.stops.places().contains(&pc) {
+    if !reached && engine.stops.places().contains(&pc) && engine.marks(pc).is_none() {
         match engine.reach(thread, pc) {
             Reached::Moved => {
                 engine.alone = None;
@@ -593,6 +602,10 @@ fn left_cache(thread: &mut Thread) -> CameBy {
                 cpu().registers.pc = pc;
                 screen::look(thread);
                 thread.looked_after = Some((pc, Variant::Untested));
+            }
+            ExitKind::Learn(pc) => {
+                cpu().registers.pc = pc;
+                engine().learn(thread, pc);
             }
             ExitKind::Indirect => {}
         },

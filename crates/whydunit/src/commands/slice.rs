@@ -2,9 +2,8 @@
 
 use super::run::Guest;
 use super::slicing::execution::Execution;
-use super::slicing::save::Source;
 use super::slicing::without::{self, Without};
-use super::slicing::{dot, instructions, pager, text, windows};
+use super::slicing::{dot, instructions, pager, save, text, windows};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::style::Style;
@@ -146,11 +145,9 @@ impl Slice {
         if let Some(file) = self.save.as_ref().filter(|file| !self.force && file.exists()) {
             bail!("{} is there already; --force overwrites it", file.display());
         }
-        let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
-        let mut execution = match (&self.events, &source) {
-            (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,
-            (None, Some(source)) => Execution::replay(source.file(), self.memory)?,
-            (None, None) => Execution::run(&self.guest, self.memory)?,
+        let mut execution = match &self.events {
+            Some(events) => Execution::open(events, &self.guest.command()[0])?,
+            None => Execution::run(&self.guest, self.memory)?,
         };
         if let Some(without) = self.without {
             without::coarsen(&mut execution.trace, &execution.program, without);
@@ -158,8 +155,8 @@ impl Slice {
         let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
         execution.complete()?;
-        if let (Some(source), Some(file)) = (&source, &self.save) {
-            source.save(&execution, (&asked, &answer), file, self.force)?;
+        if let (Some(recording), Some(file)) = (execution.recording(), &self.save) {
+            save::save(recording, &execution, (&asked, &answer), file, self.force)?;
         }
         if self.instructions && !self.dot {
             let listed = instructions::list(&execution, &answer);

@@ -16,6 +16,8 @@ pub fn text(instruction: &Instruction) -> String {
     options.set_hex_suffix("");
     options.set_uppercase_hex(false);
     options.set_small_hex_numbers_in_decimal(true);
+    options.set_branch_leading_zeros(false);
+    options.set_show_branch_size(false);
     options.set_space_after_operand_separator(true);
     let mut text = String::new();
     formatter.format(instruction, &mut text);

@@ -87,6 +87,7 @@ fn sent(report: &CrashReport, calls: &[&str]) -> String {
     match signal_name(report.signal).as_str() {
         "SIGABRT" if itself => aborted(calls),
         _ if itself => "the program sent it to itself".into(),
+        _ if report.sender == 0 => "another process sent it".into(),
         _ => format!("process {} sent it", report.sender),
     }
 }
@@ -192,7 +193,7 @@ fn behind(region: &Region) -> String {
 }
 
 /// The stack grew below its end.
-fn stack_overflow(report: &CrashReport) -> Option<String> {
+pub(super) fn stack_overflow(report: &CrashReport) -> Option<String> {
     let (pointer, address) = (report.general[4], report.address);
     let accessible = |region: &&Region| region.protection & PROT_WRITE != 0;
     if report.at_address.as_ref().filter(accessible).is_some() {

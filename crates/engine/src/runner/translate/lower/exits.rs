@@ -25,6 +25,8 @@ pub(super) enum Pending {
     Suspect { index: u16, fields: u16 },
     /// The same, of a repeated string instruction.
     SuspectRepeat { index: u16, fields: u16 },
+    /// A function is entered from somewhere that is not known.
+    Learn,
 }
 
 /// An exit that has not been written yet.
@@ -98,6 +100,10 @@ impl Lower<'_> {
                 Pending::SuspectRepeat { index, fields } => {
                     self.emit.fill(hole);
                     self.suspect_repeat(index, fields);
+                }
+                Pending::Learn => {
+                    self.emit.fill(hole);
+                    self.learn();
                 }
             }
         }
