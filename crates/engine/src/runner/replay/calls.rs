@@ -252,6 +252,8 @@ fn follow_child(pid: i32) -> Done {
         diverge("the log of a child does not begin as one")
     };
     replayer().contexts.only_current(thread);
+    engine().record_fork(0);
+    engine().record_thread(thread);
     Done::Child
 }
 
