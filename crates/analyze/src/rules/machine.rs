@@ -249,14 +249,14 @@ impl Machine {
         // Accesses that are not what the instruction says have no numbers.
         let accesses = if matched { accesses } else { &[] };
         if let [action] = code.actions.as_slice() {
-            let (place, cell) = self.result(*action, code, accesses);
+            let (place, cell) = self.result(action, code, accesses);
             self.put(place, cell, code, accesses);
             return;
         }
         // All sources are read before anything is written.
         let mut pending = std::mem::take(&mut self.pending);
         for action in &code.actions {
-            pending.push(self.result(*action, code, accesses));
+            pending.push(self.result(action, code, accesses));
         }
         for (place, cell) in pending.drain(..) {
             self.put(place, cell, code, accesses);
@@ -285,9 +285,9 @@ impl Machine {
         }
     }
 
-    fn result(&mut self, action: Action, code: &Code, accesses: &[Access]) -> (Place, Cell) {
+    fn result(&mut self, action: &Action, code: &Code, accesses: &[Access]) -> (Place, Cell) {
         let made = Chains::made(code.place);
-        match action {
+        match *action {
             Action::Copy(to, from) => (to, self.read(from, code, accesses)),
             Action::Number(to, from) => {
                 let node = match self.needs.numbers {
