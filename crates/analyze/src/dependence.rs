@@ -7,11 +7,13 @@
 //! is first seen. Going backwards over the records is then cheap: most are passed after one look
 //! at the parts that their exit defines and at the addresses that it stores to.
 //!
-//! Parts: [`block`] (static facts of superblocks), [`trace`] (the consumer, and reading backwards),
-//! [`control`] (control dependence), [`query`] (finding moments), `calls` (what the stack of calls does that plain calls and
-//! returns do not tell), [`system_calls`] (what the kernel defines), [`wanted`] (sets of bytes).
+//! Parts: [`block`] (static facts of superblocks), [`brief`] (those of simple instructions, for
+//! quick use), [`trace`] (the consumer, and reading backwards), [`control`] (control dependence),
+//! [`query`] (finding moments), `calls` (what the stack of calls does that plain calls and returns
+//! do not tell), [`system_calls`] (what the kernel defines), [`wanted`] (sets of bytes).
 
 pub mod block;
+pub mod brief;
 pub mod calls;
 pub mod control;
 pub mod query;

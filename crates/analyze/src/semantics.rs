@@ -24,4 +24,4 @@ pub mod parts;
 mod vectors;
 
 pub use meaning::{Flow, Form, How, Meaning, Operand, Shuttle, Side, Span, StringOp, Uses};
-pub use parts::Parts;
+pub use parts::{Parts, general_bits, general_bytes};

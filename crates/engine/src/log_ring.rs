@@ -62,10 +62,20 @@ pub struct Shared {
     pub yielding: AtomicU32,
     /// Who had it last.
     pub last: AtomicU32,
+    /// Who has it, if that process is alive.
+    pub holder: AtomicU32,
+    /// How often a process has written to shared memory and has not told where.
+    pub untold: AtomicU32,
+    /// How many pages of shared memory were told to be written; the last of them follow.
+    pub written: AtomicU64,
+    /// See `written`.
+    pub journal: [AtomicU64; JOURNAL],
     /// Keys of files whose contents some process has sent, or is about to.
     pub files: [AtomicU64; FILES],
 }
 
+/// Pages that are remembered.
+pub const JOURNAL: usize = 1 << 16;
 /// Places for keys.
 pub const FILES: usize = 1 << 16;
 /// Bytes of [`Shared`], in whole pages.

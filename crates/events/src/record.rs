@@ -105,6 +105,7 @@ impl<'a> Cursor<'a> {
 }
 
 /// Reads a 6-byte field of a payload.
+#[inline]
 pub fn field(payload: &[u8], index: usize) -> Option<u64> {
     let bytes = payload.get(index * FIELD..(index + 1) * FIELD)?;
     let mut wide = [0; 8];

@@ -1,5 +1,6 @@
 //! Static facts of superblocks, worked out once for each shape of the stream.
 
+use super::brief::{self, Brief};
 use crate::semantics::{Flow, Form, Meaning, Parts, Span};
 use events::shape::{Access, Shape, Source};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
@@ -59,6 +60,20 @@ pub struct Quick {
     /// Whether nothing but its flows matters to who keeps no edges: it is no branch, call, saved
     /// register or string instruction, and reads little.
     pub lean: bool,
+    /// How many definitions it has in brief, or what it looks at if it is a branch; 0 if it is
+    /// neither that nor lean, or not simple.
+    briefs: u8,
+    /// The first of them.
+    first_brief: u32,
+}
+
+impl Quick {
+    /// Whether it has definitions in brief.
+    #[must_use]
+    #[inline]
+    pub fn is_brief(&self) -> bool {
+        self.briefs > 0
+    }
 }
 
 /// Reads of memory that an instruction has at most if it is lean.
@@ -122,6 +137,15 @@ impl Exit {
     }
 }
 
+/// What someone who only passes an exit needs of it: small, so that all of them stay close by.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    /// Instructions that executed.
+    pub executed: u16,
+    /// Bytes of its fields.
+    pub payload: u16,
+}
+
 /// In place of a superblock: it has not been seen.
 const NO_BLOCK: u32 = u32::MAX;
 
@@ -138,6 +162,14 @@ pub struct Blocks {
     pub blocks: Vec<Block>,
     /// The exits.
     pub exits: Vec<Exit>,
+    /// The exits again, in short.
+    pub extents: Vec<Extent>,
+    /// The definitions of lean instructions, in brief.
+    briefs: Vec<Brief>,
+    /// Which of them are those of each instruction: the first, how many.
+    briefs_of: Vec<(u32, u8)>,
+    /// Superblocks that each instruction stands in.
+    holders: Vec<Vec<u32>>,
     /// Exits of each superblock.
     by_block: Vec<Vec<u32>>,
     /// The superblocks of the stream that is read, by number of its shapes.
@@ -167,6 +199,7 @@ impl Blocks {
         };
         self.exit_of(block, way, payload).unwrap_or_else(|| {
             let exit = self.make_exit(block, way, payload);
+            self.extents.push(Extent { executed: exit.executed, payload: exit.payload });
             self.exits.push(exit);
             let id = self.exits.len() as u32 - 1;
             self.by_block[block as usize].push(id);
@@ -203,6 +236,26 @@ impl Blocks {
         self.by_block[block as usize].iter().find(same).copied()
     }
 
+    /// The definitions of an instruction in brief; none if it has more to say.
+    #[must_use]
+    #[inline]
+    pub fn briefs(&self, quick: &Quick) -> &[Brief] {
+        &self.briefs[quick.first_brief as usize..][..quick.briefs.into()]
+    }
+
+    /// Exits in which an instruction was executed, and how often in each.
+    pub fn standing(&self, id: u32) -> impl Iterator<Item = (u32, u64)> {
+        let exits =
+            self.holders[id as usize].iter().flat_map(|block| &self.by_block[*block as usize]);
+        exits.filter_map(move |number| {
+            let exit = &self.exits[*number as usize];
+            let block = &self.blocks[exit.block as usize];
+            let ran = &block.instructions[..exit.executed.into()];
+            let count = ran.iter().filter(|other| **other == id).count() as u64;
+            (count > 0).then_some((*number, count))
+        })
+    }
+
     /// A superblock with the same instructions and accesses.
     fn find_block(&self, shape: &Shape) -> Option<u32> {
         let first = shape.instructions.first()?;
@@ -219,9 +272,15 @@ impl Blocks {
 
     fn add_block(&mut self, shape: &Shape) -> u32 {
         let block = self.block(shape);
+        let number = self.blocks.len() as u32;
+        for id in &block.instructions {
+            let holders = &mut self.holders[*id as usize];
+            if holders.last() != Some(&number) {
+                holders.push(number);
+            }
+        }
         self.blocks.push(block);
         self.by_block.push(Vec::new());
-        let number = self.blocks.len() as u32 - 1;
         if let Some(first) = shape.instructions.first() {
             self.starts.entry(first.pc).or_default().push(number);
         }
@@ -294,7 +353,10 @@ impl Blocks {
                 _ => Look::Always,
             };
             let lean = matches!(look, Look::Defines | Look::Stores) && is_lean(meaning);
-            block.quick.push(Quick { defines: meaning.defines, look, lean });
+            let (first_brief, briefs) =
+                if lean || look == Look::Decides { self.briefs_of[id as usize] } else { (0, 0) };
+            let defines = meaning.defines;
+            block.quick.push(Quick { defines, look, lean, briefs, first_brief });
             match form {
                 Form::Call(_) | Form::IndirectCall => {
                     if let Some((access, _)) = own.find(|(_, access)| access.write) {
@@ -334,7 +396,11 @@ impl Blocks {
         let decoded =
             Decoder::with_ip(64, instruction.code(), instruction.pc, DecoderOptions::NONE).decode();
         let meaning = Arc::new(Meaning::of(&decoded, factory));
+        let briefs = brief::of(&meaning).unwrap_or_default();
+        self.briefs_of.push((self.briefs.len() as u32, briefs.len() as u8));
+        self.briefs.extend(briefs);
         self.statics.push(Static { pc: instruction.pc, length: instruction.length, meaning });
+        self.holders.push(Vec::new());
         let id = self.statics.len() as u32 - 1;
         self.known.insert((instruction.pc, bytes), id);
         id

@@ -235,7 +235,7 @@ impl Trace {
         let mut cursor = events::record::Cursor::new(bytes);
         let mut explicit: &[u8] = &[];
         while !cursor.is_empty() {
-            match format::read(&self.blocks.exits, &mut cursor)? {
+            match format::read(&self.blocks.extents, &mut cursor)? {
                 Raw::Thread(thread, bases) => (when.thread, when.bases) = (thread, bases),
                 Raw::Access(list) => explicit = list,
                 Raw::Item(item) => {
@@ -253,7 +253,7 @@ impl Trace {
 
     fn executed(&self, item: &Item<'_>) -> u64 {
         match item {
-            Item::Path { exit, .. } => self.blocks.exits[*exit as usize].executed.into(),
+            Item::Path { exit, .. } => self.blocks.extents[*exit as usize].executed.into(),
             _ => 0,
         }
     }

@@ -118,24 +118,7 @@ impl Parts {
     /// Which bytes of general register `number` are in the set, as a mask.
     #[must_use]
     pub fn general_bytes(&self, number: u8) -> u32 {
-        let bits = self.0[0] >> (u32::from(number) * GENERAL) & 0xf;
-        const BYTES: [u32; 16] = {
-            let mut table = [0; 16];
-            let mut bits = 0;
-            while bits < 16 {
-                let of = [0x01, 0x02, 0x0c, 0xf0];
-                let mut part = 0;
-                while part < 4 {
-                    if bits >> part & 1 == 1 {
-                        table[bits] |= of[part];
-                    }
-                    part += 1;
-                }
-                bits += 1;
-            }
-            table
-        };
-        BYTES[bits as usize]
+        general_bytes(self.0[0] >> (u32::from(number) * GENERAL))
     }
 
     /// Which bytes of vector register `number` are in the set, as a mask.
@@ -232,7 +215,33 @@ fn byte_mask(from: u8, bytes: u8) -> u32 {
     (((1u64 << bytes) - 1) << from) as u32
 }
 
-fn general_bits(mask: u32) -> u32 {
+/// The bytes of a general register that its four parts cover.
+#[must_use]
+#[inline]
+pub fn general_bytes(parts: u64) -> u32 {
+    const BYTES: [u32; 16] = {
+        let mut table = [0; 16];
+        let mut bits = 0;
+        while bits < 16 {
+            let of = [0x01, 0x02, 0x0c, 0xf0];
+            let mut part = 0;
+            while part < 4 {
+                if bits >> part & 1 == 1 {
+                    table[bits] |= of[part];
+                }
+                part += 1;
+            }
+            bits += 1;
+        }
+        table
+    };
+    BYTES[(parts & 0xf) as usize]
+}
+
+/// The parts of a general register that cover some of its bytes.
+#[must_use]
+#[inline]
+pub fn general_bits(mask: u32) -> u32 {
     (mask & 1) | (mask & 2) | u32::from(mask & 0x0c != 0) << 2 | u32::from(mask & 0xf0 != 0) << 3
 }
 

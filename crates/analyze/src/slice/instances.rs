@@ -53,16 +53,5 @@ fn standing<'m>(
     blocks: &Blocks,
     id: u32,
 ) -> &'m [(u32, u64)] {
-    known.entry(id).or_insert_with(|| {
-        let mut exits = Vec::new();
-        for (number, exit) in (0u32..).zip(&blocks.exits) {
-            let block = &blocks.blocks[exit.block as usize];
-            let ran = &block.instructions[..exit.executed.into()];
-            let count = ran.iter().filter(|other| **other == id).count() as u64;
-            if count > 0 {
-                exits.push((number, count));
-            }
-        }
-        exits
-    })
+    known.entry(id).or_insert_with(|| blocks.standing(id).collect())
 }

@@ -1,8 +1,9 @@
 //! Going back through a trace with the set of what is still wanted.
 //!
 //! Parts: `control` (calls, decisions, saved registers), `flows` (what an instruction defines and
-//! uses), `lean` (the same without edges), `nodes` (the answer as it grows).
+//! uses), `lean` (the same without edges), `brief` (the same for most instructions), `nodes` (the answer as it grows).
 
+mod brief;
 mod control;
 mod flows;
 mod lean;
@@ -297,10 +298,13 @@ impl<'a> Walk<'a> {
         if self.concerns(record) {
             let lean = self.is_lean();
             for index in (0..end).rev() {
+                let quick = &record.block.quick[usize::from(index)];
+                if lean && quick.is_brief() && self.brief(record, index, quick) {
+                    continue;
+                }
                 if self.passes_by(record, index) {
                     continue;
                 }
-                let quick = &record.block.quick[usize::from(index)];
                 if lean && quick.lean && !self.touches_saved(record, index, quick.look) {
                     self.lean(record, index);
                     continue;

@@ -48,6 +48,9 @@ pub mod reg {
 /// Number of places that translated code can keep guest registers in.
 pub const SLOTS: usize = 12;
 
+/// Cells that the countdown of ticks is spread over.
+pub const CELLS: usize = 4;
+
 /// The shared block. Offsets into it are baked into translated code.
 #[repr(C, align(64))]
 pub struct Cpu {
@@ -59,8 +62,8 @@ pub struct Cpu {
     pub target: u64,
     /// Which exit was taken; index into the cache's exit table.
     pub exit: u64,
-    /// Ticks left until the next preemption.
-    pub ticks: u64,
+    /// The countdown of ticks, see [`super::clock`].
+    pub ticks: [u64; CELLS],
     /// Bits of a pc that index the table of indirect branches.
     pub indirect_mask: u64,
     /// Bits of a pc that index the table of returns.
@@ -94,7 +97,7 @@ pub static mut CPU: Cpu = Cpu {
     slots: [0; SLOTS],
     target: 0,
     exit: 0,
-    ticks: 0,
+    ticks: [0, 1, 1, 1],
     indirect_mask: super::layout::INDIRECT_MASK,
     return_mask: super::layout::RETURN_MASK,
     low_mask: super::layout::INDIRECT_LOW,

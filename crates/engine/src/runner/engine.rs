@@ -2,6 +2,7 @@
 //! what translated code cannot.
 
 use super::cache::{Cache, Id};
+use super::clock::{self, Countdown};
 use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
@@ -26,7 +27,7 @@ use super::translate::lower::{
     EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant, standing,
 };
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, clock, guest, report};
+use super::{baton, guest, report};
 use crate::config::Config;
 use crate::report::Message;
 use ::events::plan::Filter;
@@ -559,8 +560,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    let out_of_ticks = engine().config.plan.ticks && clock::is_out();
-    if out_of_ticks && engine().replayer.is_none() {
+    let countdown = if engine().config.plan.ticks { clock::look() } else { Countdown::Runs };
+    if countdown == Countdown::Over && engine().replayer.is_none() {
         slice_ended(thread);
     }
     match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
@@ -581,8 +582,9 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         _ => match engine().cache.exit(exit) {
             ExitKind::Direct(pc) => {
                 cpu().registers.pc = pc;
-                // The way out when no ticks are left must stay one: it is not linked.
-                return if out_of_ticks { CameBy::Elsewhere } else { CameBy::Exit(exit) };
+                // The way out when a cell is empty must stay one: it is not linked.
+                let counted = countdown != Countdown::Runs;
+                return if counted { CameBy::Elsewhere } else { CameBy::Exit(exit) };
             }
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),

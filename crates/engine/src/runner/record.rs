@@ -203,7 +203,8 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
     written::called(recorder, memory, number, arguments, answer);
-    recorder.tree.forget(mapped_anew(number, arguments, answer));
+    let seen = recorder.tree.called(memory, number, arguments, answer);
+    recorder.ranges.extend(seen.into_iter().map(|address| Range { address, length: tree::PAGE }));
     recorder.ranges.extend(numbers_written(number, arguments, answer));
     recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
     if number as i64 == libc::SYS_mmap && answer > 0 {
@@ -211,18 +212,6 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
     }
     if number as i64 == libc::SYS_shmat && answer > 0 {
         attached(recorder, memory, answer as u64);
-    }
-}
-
-/// Where there is other memory than before a call.
-fn mapped_anew(number: u64, arguments: [u64; 6], answer: i64) -> std::ops::Range<u64> {
-    let [start, length, longer, ..] = arguments;
-    let place = answer as u64;
-    match number as i64 {
-        libc::SYS_mmap if answer > 0 => place..place.saturating_add(length),
-        libc::SYS_munmap if answer == 0 => start..start.saturating_add(length),
-        libc::SYS_mremap if answer > 0 => place..place.saturating_add(longer),
-        _ => 0..0,
     }
 }
 
@@ -393,10 +382,11 @@ pub fn forked(engine: &mut Engine, thread: i32) {
 
 /// The process ends.
 pub fn ended(engine: &mut Engine, ending: Ending) {
-    if let Some(recorder) = &mut engine.recorder {
+    let Engine { recorder, memory, .. } = engine;
+    if let Some(recorder) = recorder {
         recorder.put(&Entry::End(ending), 0);
         recorder.log.finish();
-        recorder.tree.leave();
+        recorder.tree.leave(memory);
     }
 }
 

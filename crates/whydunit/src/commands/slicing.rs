@@ -7,6 +7,7 @@ pub mod execution;
 pub mod instructions;
 pub mod pager;
 pub mod save;
+pub mod source;
 pub mod text;
 pub mod windows;
 pub mod without;

@@ -55,7 +55,7 @@ impl<'a> Backward<'a> {
             }
         }
         if let Some(exit) = self.kind(self.at).checked_sub(FIRST_EXIT) {
-            self.when.moment.0 -= u64::from(self.trace.blocks.exits[exit as usize].executed);
+            self.when.moment.0 -= u64::from(self.trace.blocks.extents[exit as usize].executed);
         }
         match self.read(self.at)? {
             Raw::Item(item) => Some((self.when, self.completed(item))),
@@ -71,7 +71,7 @@ impl<'a> Backward<'a> {
 
     fn read(&self, at: usize) -> Option<Raw<'_>> {
         let mut cursor = Cursor::new(&self.bytes[self.index[at] as usize..]);
-        format::read(&self.trace.blocks.exits, &mut cursor)
+        format::read(&self.trace.blocks.extents, &mut cursor)
     }
 
     /// An item with the accesses that stand before it in a record of their own.
@@ -98,7 +98,7 @@ impl<'a> Backward<'a> {
         self.bytes = trace.windows.read(self.chunk, &trace.blocks)?;
         self.index.clear();
         self.switches.clear();
-        let exits = &trace.blocks.exits;
+        let exits = &trace.blocks.extents;
         let mut at = 0usize;
         while at + 4 <= self.bytes.len() {
             let kind = u32::from_le_bytes(self.bytes[at..at + 4].try_into().ok()?);

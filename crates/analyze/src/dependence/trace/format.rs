@@ -13,7 +13,7 @@
 //! ```
 
 use crate::dependence::Moment;
-use crate::dependence::block::Exit;
+use crate::dependence::block::Extent;
 use events::decode::Bases;
 use events::record::{self, Cursor};
 use events::shape::{Access, Segment, Source};
@@ -88,7 +88,7 @@ pub struct When {
 }
 
 /// Reads the next record.
-pub(super) fn read<'a>(exits: &[Exit], cursor: &mut Cursor<'a>) -> Option<Raw<'a>> {
+pub(super) fn read<'a>(exits: &[Extent], cursor: &mut Cursor<'a>) -> Option<Raw<'a>> {
     let kind = cursor.u32()?;
     Some(match kind {
         THREAD => {
@@ -126,7 +126,7 @@ pub(super) fn read<'a>(exits: &[Exit], cursor: &mut Cursor<'a>) -> Option<Raw<'a
 }
 
 /// How long the record is that begins here.
-pub(super) fn length(exits: &[Exit], bytes: &[u8], kind: u32) -> usize {
+pub(super) fn length(exits: &[Extent], bytes: &[u8], kind: u32) -> usize {
     let count = |each: usize| {
         let count = bytes.get(4..8).and_then(|bytes| bytes.try_into().ok());
         8 + each * count.map_or(0, u32::from_le_bytes) as usize

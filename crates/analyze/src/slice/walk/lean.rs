@@ -141,7 +141,7 @@ impl Walk<'_> {
     }
 
     /// Waits for the branch that decided about an instruction, for nobody in particular.
-    fn lean_wait(&mut self, id: u32) {
+    pub(super) fn lean_wait(&mut self, id: u32) {
         let Some(node) = self.deciding_node(id) else { return };
         let pending = &mut self.current.frames.top().pending;
         // Neighbours mostly have the same.

@@ -97,10 +97,11 @@ fn enter(engine: &mut Engine, thread: &mut Thread) {
 /// The region is over: the guest runs on, and nobody looks.
 fn leave(engine: &mut Engine) {
     let at = position(&engine.memory);
-    if let Some(recorder) = &mut engine.recorder {
+    let Engine { recorder, memory, .. } = engine;
+    if let Some(recorder) = recorder {
         recorder.put(&Entry::Stop(at), 0);
         recorder.log.finish();
-        recorder.tree.leave();
+        recorder.tree.leave(memory);
     }
     engine.recorder = None;
     engine.region.stage = Stage::Over;
