@@ -266,6 +266,8 @@ fn follow_child(pid: i32) -> Done {
         Some(_) => diverge("the log of a child does not begin as one"),
     };
     replayer().contexts.only_current(thread);
+    engine().record_fork(0);
+    engine().record_thread(thread);
     Done::Child
 }
 
