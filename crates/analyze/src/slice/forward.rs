@@ -263,7 +263,7 @@ impl<'a> Forward<'a> {
         let Some(slot) = address(access, at.record.payload, at.record.when.bases) else { return };
         if crossing.call {
             let instance = self.instances.forwards(&self.trace.blocks, at);
-            self.current.frames.call(slot, led, (at.id, instance, at.moment()));
+            self.current.frames.call(slot, led, (at.id, instance as i64, at.moment()));
         } else {
             self.current.frames.returns(slot);
         }
@@ -295,7 +295,7 @@ impl<'a> Forward<'a> {
             instruction: Some(at.id),
             thread: self.number,
             moment: at.moment(),
-            instance: self.instances.forwards(&self.trace.blocks, at),
+            instance: self.instances.forwards(&self.trace.blocks, at) as i64,
             frame,
             depth: depth.unwrap_or(1),
         });

@@ -170,6 +170,7 @@ impl<'a> Walk<'a> {
             }
             self.item(when, item);
         }
+        self.slice.is_open = !self.is_done();
     }
 
     /// The answer, or the moments of restores that were none.

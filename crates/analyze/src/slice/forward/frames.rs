@@ -15,7 +15,7 @@ pub struct Frame {
     /// Its number in the slice, if a node is in it.
     number: Option<u32>,
     /// The call: instruction, which execution, when.
-    caller: Option<(u32, u64, Moment)>,
+    caller: Option<(u32, i64, Moment)>,
     /// Address of its return address; 0 if not known.
     slot: u64,
     handler: bool,
@@ -81,7 +81,7 @@ impl Frames {
     }
 
     /// A call.
-    pub fn call(&mut self, slot: u64, called: Option<u32>, caller: (u32, u64, Moment)) {
+    pub fn call(&mut self, slot: u64, called: Option<u32>, caller: (u32, i64, Moment)) {
         self.top();
         self.stack.push(Frame { slot, called, caller: Some(caller), ..Frame::default() });
     }

@@ -1,5 +1,6 @@
 //! An execution to ask about: run here and now, or saved before.
 
+use super::late::Late;
 use super::windows;
 use crate::commands::files::Files;
 use crate::commands::run::{Guest, fault_or_input};
@@ -13,7 +14,7 @@ use engine::report::CrashReport;
 use events::file::{self, ReadError};
 use events::{Consumer, Plan};
 use recording::{End, Recording};
-use replay::{Session, Shown};
+use replay::{Session, Shown, Timeline};
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -34,6 +35,8 @@ pub struct Execution {
     pub program: Program,
     /// How it ended, if it was run here.
     pub outcome: Option<Outcome>,
+    /// How many windows of how many have been observed, if not all.
+    pub observed: Option<(usize, usize)>,
     /// Files of the program that a recording had to stand in for.
     _files: Files,
 }
@@ -62,10 +65,8 @@ impl Consumer for Leaving {
 impl Execution {
     /// Runs a program, or replays a recording if that is what it is.
     pub fn run(guest: &Guest, memory: u64) -> anyhow::Result<Self> {
-        if let [only] = guest.command()
-            && Recording::open(Path::new(only)).is_ok()
-        {
-            return Self::replay(Path::new(only), memory);
+        if let Some(file) = recording_of(guest) {
+            return Self::replay(file, memory);
         }
         let traces = Traces::default();
         let plan = windows::plan();
@@ -84,18 +85,45 @@ impl Execution {
             Some(report) => crash::program(report),
             None => executable(&guest.command()[0])?,
         };
-        Ok(Self { trace, program, outcome: Some(outcome), _files: Files::default() })
+        let (outcome, observed) = (Some(outcome), None);
+        Ok(Self { trace, program, outcome, observed, _files: Files::default() })
     }
 
     /// Replays the process of a recording that failed, or the first one.
     pub fn replay(file: &Path, memory: u64) -> anyhow::Result<Self> {
+        let (mut execution, line) = Self::begin(file)?;
+        execution.trace = windows::survey(line, memory)?;
+        Ok(execution)
+    }
+
+    /// Replays it only as far back as a question turns out to need, if it can be asked so: `ask`
+    /// gives its answer, or nothing if more is needed. The answer is `None` if all of it is.
+    pub fn replay_late<T>(
+        file: &Path,
+        memory: u64,
+        mut ask: impl FnMut(&Self) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<(Self, Option<T>)> {
+        let (mut execution, mut line) = Self::begin(file)?;
+        let mut late = Late::of(&line);
+        while let Some(trace) = late.more(&mut line, memory)? {
+            execution.trace = trace;
+            if let Ok(Some(answer)) = ask(&execution) {
+                execution.observed = Some(late.observed());
+                return Ok((execution, Some(answer)));
+            }
+        }
+        execution.trace = windows::survey(line, memory)?;
+        Ok((execution, None))
+    }
+
+    /// An execution of which nothing has been observed yet, and where that can be had.
+    fn begin(file: &Path) -> anyhow::Result<(Self, Timeline)> {
         let unusable = || format!("{} cannot be replayed", file.display());
         let session = Session::open(file).with_context(unusable)?;
         let process = failed(session.recording());
         let mut line = session.timeline(process).map_err(fault_or_input)?;
         windows::prepare(&mut line);
         let mut end = line.end().map_err(fault_or_input)?.clone();
-        let trace = windows::survey(line, memory)?;
         let (ending, killed) = match end.ending {
             Some(recording::log::Ending::Exit(code)) => (Ending::Exit(code), false),
             Some(recording::log::Ending::Signal(signal)) => (Ending::Signal(signal), true),
@@ -118,7 +146,9 @@ impl Execution {
             None => crash::program_of(&end.modules),
         };
         let outcome = Outcome { ending, crashes, notes: Vec::new(), refused: None };
-        Ok(Self { trace, program, outcome: Some(outcome), _files: files })
+        let outcome = Some(outcome);
+        let trace = Trace::default();
+        Ok((Self { trace, program, outcome, observed: None, _files: files }, line))
     }
 
     /// Reads a saved stream of events.
@@ -148,7 +178,7 @@ impl Execution {
                 path.display()
             ));
         }
-        Ok(Self { trace, program, outcome: None, _files: Files::default() })
+        Ok(Self { trace, program, outcome: None, observed: None, _files: Files::default() })
     }
 
     /// Whether all that was asked about could be looked at.
@@ -190,6 +220,12 @@ impl Execution {
             (None, None) => "the events end here".into(),
         }
     }
+}
+
+/// The recording that is given in place of a program, if it is one.
+pub fn recording_of(guest: &Guest) -> Option<&Path> {
+    let [only] = guest.command() else { return None };
+    Some(Path::new(only)).filter(|file| Recording::open(file).is_ok())
 }
 
 /// The first process of a recording that a signal ended, or else the first.

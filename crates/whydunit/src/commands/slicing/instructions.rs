@@ -15,7 +15,7 @@ struct Executed {
     thread: u32,
     pc: Address,
     /// Which execution of the instruction it is.
-    instance: u64,
+    instance: i64,
     place: Place,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_call: Option<String>,

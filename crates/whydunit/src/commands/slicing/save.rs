@@ -1,6 +1,6 @@
 //! Saves a slice as a recording of its own, to be stepped through.
 
-use super::execution::{Execution, failed};
+use super::execution::{Execution, failed, recording_of};
 use crate::commands::run::{Guest, fault_or_input};
 use crate::render;
 use analyze::slice::ending::Asked;
@@ -8,7 +8,6 @@ use analyze::slice::view::has_source;
 use analyze::slice::{Slice, What};
 use anyhow::{Context, bail};
 use engine::host::Record as How;
-use recording::Recording;
 use replay::slices::{Kept, SaveError, save};
 use replay::{RecordError, Session};
 use std::collections::HashMap;
@@ -24,10 +23,8 @@ pub struct Source {
 impl Source {
     /// Finds the recording, or makes one.
     pub fn of(guest: &Guest) -> anyhow::Result<Self> {
-        if let [only] = guest.command()
-            && Recording::open(Path::new(only)).is_ok()
-        {
-            return Ok(Self { file: only.into(), _folder: None });
+        if let Some(file) = recording_of(guest) {
+            return Ok(Self { file: file.into(), _folder: None });
         }
         let folder = tempfile::tempdir().context("no folder for a recording")?;
         let file = folder.path().join("recording");
