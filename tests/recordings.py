@@ -16,6 +16,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import time
 
 import bed
 
@@ -84,10 +85,12 @@ class Trial:
         self.prints = True  # whether what the run printed is what the guest printed
         self.streams = ("stdout", "stderr")  # those that a replay must print too
         self.several = False  # whether the run records more than once
+        self.budget = None  # seconds that the replays of one recording may take; None for all of them
         self.nowhere = self.file.parent / (self.file.name + ".nowhere")
 
     def check(self, schedule, times, counts=2, flags=()):
-        """Records once and replays `times` times, and counts that many more times."""
+        """Records once and replays `times` times, and counts that many more times; with a budget as
+        often as it allows, each at least once."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         for old in self.files():
             old.unlink()
@@ -132,14 +135,21 @@ class Trial:
         if not about or not about["complete"]:
             return Result("the recording is not complete", again=f"{self.tool} info {file}")
         several = len(about["processes"]) > 1
+        begun, made = time.monotonic(), 0
         for number in range(times):
+            if number and self.is_spent(begun):
+                break
+            made += 1
             words = replay_words(self.tool, file, "--check")
             outcome = run_in_nowhere(words, self.limit, self.nowhere)
             if problem := replay_problem(recorded if self.prints else outcome, outcome, several, self.streams):
                 return Result(f"replay {number + 1}: {problem}", again=bed.shell(words, self.nowhere),
                               replays=number)
-        seen = None
+        seen, counted_times = None, 0
         for number in range(counts):
+            if number and self.is_spent(begun):
+                break
+            counted_times += 1
             words = replay_words(self.tool, file, "--count", "--json")
             outcome = run_in_nowhere(words, self.limit, self.nowhere)
             problem, found = counted(outcome)
@@ -147,9 +157,12 @@ class Trial:
                 problem = f"counts differ: {seen} and {found}"
             if problem:
                 return Result(f"counting replay {number + 1}: {problem}", again=bed.shell(words, self.nowhere),
-                              replays=times)
+                              replays=made)
             seen = found
-        return Result(replays=times + counts, seconds=recorded.seconds)
+        return Result(replays=made + counted_times, seconds=recorded.seconds)
+
+    def is_spent(self, begun):
+        return self.budget is not None and time.monotonic() - begun > self.budget
 
 
 def replay_problem(recorded, replayed, several, streams):

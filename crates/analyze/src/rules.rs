@@ -4,7 +4,7 @@
 //! abstract machine: a heap of blocks that are never the same twice, pointers that remember the
 //! block they were made from, and a trace of what happened ([`state`]). It is compiled: what must
 //! be observed for it ([`needs`]), in which situations of an access it can hold at all
-//! ([`screen`]), and a condition whose searches through the trace are index lookups
+//! ([`screen`], [`ordinary`]), and a condition whose searches through the trace are index lookups
 //! ([`evaluate`]).
 
 pub mod detector;
@@ -14,6 +14,7 @@ pub mod language;
 pub mod machine;
 pub mod model;
 pub mod needs;
+pub mod ordinary;
 pub mod report;
 pub mod screen;
 pub mod shipped;

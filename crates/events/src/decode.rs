@@ -1,5 +1,6 @@
 //! From records to events.
 
+use crate::calls::Calls;
 use crate::record::{self, Cursor, DEFINE, FIELD, FIRST_EXIT, REPEAT_FIELDS};
 use crate::shape::{Access, Exit, KIND_BRANCH, Segment, Shape, Source};
 
@@ -114,6 +115,8 @@ pub struct Decoder {
     bases: Bases,
     /// Accesses that the next superblock's one instruction makes.
     explicit: Vec<ExplicitAccess>,
+    /// Calls of probed functions under way.
+    calls: Calls,
 }
 
 /// An exit with its shape: all that is needed to get over its record.
@@ -293,11 +296,21 @@ impl Decoder {
             let kind = cursor.u32().ok_or(Malformed)?;
             if kind >= FIRST_EXIT {
                 path(&mut state, self.whole_path(kind, &mut cursor).ok_or(Malformed)?);
+            } else if kind == record::BACK {
+                let mut one = |event| other(&mut state, Record::Single(event));
+                self.back(&mut cursor, &mut one).ok_or(Malformed)?;
             } else if let Some(record) = self.one(kind, &mut cursor).ok_or(Malformed)? {
                 other(&mut state, record);
             }
         }
         Ok(())
+    }
+
+    /// What has returned where the guest is.
+    fn back(&mut self, cursor: &mut Cursor<'_>, each: &mut impl FnMut(Event)) -> Option<()> {
+        let (pc, stack, value) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
+        self.calls.back(pc, stack, value, each);
+        Some(())
     }
 
     /// A superblock that was left by one of its exits.
@@ -348,9 +361,14 @@ impl Decoder {
                 let values = cursor.take(registers.count_ones() as usize * 8)?;
                 Some(Record::Probe(pc, registers, values))
             }
-            record::SUSPECT | record::ENTER | record::RETURN | record::PLAN => {
-                Some(Record::Single(single(kind, cursor)?))
+            record::ENTER => {
+                let event = enter(cursor)?;
+                if let Event::Enter { function, back, stack, .. } = event {
+                    self.calls.enter(function, back, stack);
+                }
+                Some(Record::Single(event))
             }
+            record::SUSPECT | record::PLAN => Some(Record::Single(single(kind, cursor)?)),
             _ => Self::path(&mut self.shapes, &mut self.exits, kind, cursor)?.map(Record::Path),
         })
     }
@@ -419,19 +437,17 @@ fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
             write: cursor.u8()? & 1 != 0,
             shadow: cursor.u8()?,
         },
-        record::ENTER => {
-            let (function, back, stack) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
-            let mut arguments = [0; 6];
-            for argument in &mut arguments {
-                *argument = cursor.u64()?;
-            }
-            Event::Enter { function, back, stack, arguments }
-        }
-        record::RETURN => {
-            Event::Return { function: cursor.u64()?, stack: cursor.u64()?, value: cursor.u64()? }
-        }
         _ => Event::Plan(cursor.u32()?),
     })
+}
+
+fn enter(cursor: &mut Cursor<'_>) -> Option<Event> {
+    let (function, back, stack) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
+    let mut arguments = [0; 6];
+    for argument in &mut arguments {
+        *argument = cursor.u64()?;
+    }
+    Some(Event::Enter { function, back, stack, arguments })
 }
 
 fn probed(registers: u32, values: &[u8], each: &mut impl FnMut(Event)) {

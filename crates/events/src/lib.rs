@@ -1,5 +1,5 @@
 //! The event stream: what can be observed of a guest ([`plan`]), how it is written down
-//! ([`record`], [`shape`]), and how it is read again ([`decode`], [`consume`]).
+//! ([`record`], [`shape`]), and how it is read again ([`decode`], [`calls`], [`consume`]).
 //!
 //! A stream is a sequence of whole records for one process. Most records are four bytes, the
 //! number of the exit by which a superblock was left, followed by the few addresses that cannot be
@@ -9,6 +9,7 @@
 //! This crate does not know how events come about.
 #![forbid(unsafe_code)]
 
+pub mod calls;
 pub mod consume;
 pub mod count;
 pub mod decode;

@@ -6,7 +6,7 @@
 
 use crate::patch::Patch;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 /// What to observe. Nothing by default.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +42,14 @@ pub struct Plan {
     /// the filter's shadow where and when they come and go, and what these functions do themselves
     /// is not tested.
     pub heap: Vec<HeapFunction>,
+    /// Calls of those functions are not events but where they are **unusual**: something is freed that
+    /// is not the beginning of a live block of the same family, or a size is not one of
+    /// [`ORDINARY_SIZES`]. Each such call is a suspicion.
+    pub quiet: bool,
 }
+
+/// Sizes that nobody wonders about.
+pub const ORDINARY_SIZES: RangeInclusive<u64> = 0..=1 << 46;
 
 /// A function that allocates or frees.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,6 +58,9 @@ pub struct HeapFunction {
     pub name: String,
     /// What it does.
     pub role: HeapRole,
+    /// What one family allocates only it may free.
+    #[serde(default)]
+    pub family: u8,
 }
 
 /// What a function does to the heap. Arguments are counted from 0.
@@ -74,6 +84,8 @@ pub const FREED: u8 = 1;
 pub const BETWEEN: u8 = 2;
 /// Shadow of a granule of which only the first bytes belong to a block.
 pub const TAIL: u8 = 4;
+/// Not a shadow: the suspicion is an unusual call of an allocator.
+pub const CALL: u8 = 8;
 
 /// What of system calls is written to the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -16,7 +16,8 @@
 //!           repeated string instruction, has just made it
 //! PROBE     u32 kind, u64 pc, u32 registers, u64 each of them by rising number
 //! ENTER     u32 kind, u64 function, u64 return address, u64 stack pointer, 6 × u64 arguments
-//! RETURN    u32 kind, u64 function, u64 stack pointer at its entry, u64 rax
+//! BACK      u32 kind, u64 pc, u64 stack pointer, u64 rax: the guest is where a probed function may
+//!           return to; whether one has, the ENTER records before tell ([`crate::calls`])
 //! PLAN      u32 kind, u32 number: from here on the plan of that number is in force
 //! BUFFERS   u32 kind, u32 length, u8 flags (1: written by the kernel, 2: bytes follow), u64 address,
 //!           u64 length, bytes, … repeated; about the SYSCALL record that comes next
@@ -44,8 +45,12 @@ pub const SUSPECT: u32 = 8;
 pub const PROBE: u32 = 9;
 /// A probed function has been called.
 pub const ENTER: u32 = 10;
-/// A probed function has returned.
-pub const RETURN: u32 = 11;
+/// The guest is where a probed function may return to.
+pub const BACK: u32 = 11;
+/// Bytes of an [`ENTER`] record.
+pub const ENTER_BYTES: usize = 4 + 9 * 8;
+/// Bytes of a [`BACK`] record.
+pub const BACK_BYTES: usize = 4 + 3 * 8;
 /// Another plan is in force.
 pub const PLAN: u32 = 12;
 /// What the next system call read and wrote.

@@ -1,6 +1,7 @@
 //! Puts what recording runners send into one file: the logs of all processes, and contents of
 //! mapped files, each once.
 
+use engine::host;
 use engine::log_listen::LogSink;
 use engine::log_ring::{FILE, FILE_HEAD};
 use engine::report::LogOrigin;
@@ -29,6 +30,8 @@ pub struct Kept {
     pub files: BTreeSet<u64>,
     /// The process that has a kernel's number now.
     current: HashMap<i32, u32>,
+    /// The kernel's number of the first process.
+    first: Option<i32>,
     begun: Instant,
     flushed: Instant,
     command: Vec<Text>,
@@ -44,6 +47,7 @@ impl Keeper {
             processes: Vec::new(),
             files: BTreeSet::new(),
             current: HashMap::new(),
+            first: None,
             begun: now,
             flushed: now,
             command,
@@ -84,8 +88,20 @@ impl Kept {
         let start = ProcessStart { process, parent, pid, origin, command, time };
         self.processes.push(ProcessEnd { process, ..ProcessEnd::default() });
         self.current.insert(pid, process);
+        self.first.get_or_insert(pid);
         self.attempt(|writer| writer.process(&start));
         process
+    }
+
+    /// Takes down how the program ended, for one that was ended without a chance to say so.
+    pub fn ended(&mut self, ending: host::Ending) {
+        let program = self.first.and_then(|pid| self.current.get(&pid));
+        let end = program.and_then(|process| self.processes.get_mut(*process as usize));
+        if let (Some(ProcessEnd { end: end @ End::Unknown, .. }), host::Ending::Signal(signal)) =
+            (end, ending)
+        {
+            *end = End::Killed(signal);
+        }
     }
 
     /// The command line of a process, as the kernel shows it.

@@ -75,6 +75,9 @@ pub fn record_observed(
         Ok(outcome) => kept.failure.clone().or(outcome.refused.clone()),
         Err(error) => Some(error.to_string()),
     };
+    if let Ok(outcome) = &run {
+        kept.ended(outcome.ending);
+    }
     let summary = Summary {
         duration: begun.elapsed().as_nanos() as u64,
         processes: kept.processes.clone(),

@@ -3,7 +3,6 @@
 
 mod support;
 
-use engine::Allocator;
 use engine::config::Schedule;
 use events::decode::Event;
 use events::{Consumer, Decoder, Plan};
@@ -14,10 +13,6 @@ use replay::{Session, Standing, Timeline};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::{open, record};
-
-/// The runner is this very file.
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
 
 /// Threads that share memory, a heap that grows, mappings that come and go, floating point, string
 /// instructions, signals whose handlers run in the middle of things, and a crash.

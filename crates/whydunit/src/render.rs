@@ -3,17 +3,20 @@
 //! [`finding`] renders any finding for people, [`json`] for programs, [`sarif`] for code review
 //! tools; [`terminal`] is the long list of findings that a whole source tree gives; [`crash`] makes
 //! a finding of a fatal signal and adds what only a crash has; [`run`] tells how a run went;
-//! [`style`] knows about colour, [`source`] about lines of files.
+//! [`style`] knows about colour, [`source`] about lines of files, [`assembly`] about instructions,
+//! [`shell`] about command lines.
 
 pub mod json;
 pub mod sarif;
 pub mod terminal;
 
+pub mod assembly;
 pub mod crash;
 pub mod finding;
 pub mod moment;
 pub mod rules;
 pub mod run;
+pub mod shell;
 pub mod source;
 pub mod style;
 

@@ -6,7 +6,7 @@
 
 use super::evaluate::{self, Truth, Values};
 use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
-use super::machine::allocator::{Allocators, Role};
+use super::machine::allocator::{Allocator, Allocators, Role};
 use super::machine::blocks::Block;
 use super::machine::chains::Node;
 use super::machine::code::Code;
@@ -15,6 +15,7 @@ use super::machine::view::View;
 use super::machine::{Access, Inside, Machine, Origin, about_to};
 use super::model::{Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, Rule, Set};
 use super::needs::Needs;
+use super::ordinary;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
 use rustc_hash::FxHashMap;
@@ -25,6 +26,8 @@ struct Armed {
     rule: Rule,
     screen: Screen,
     enabled: bool,
+    /// Whether it certainly fails at ordinary allocations and releases.
+    ordinary: bool,
     /// Whether it asks if bytes were written: decided when their value matters, not when they are
     /// read, as copies of padding are nobody's fault.
     deferred: bool,
@@ -44,6 +47,21 @@ struct At<'a> {
     pointed: Option<&'a [(BlockId, u64)]>,
 }
 
+/// A function that is looked at.
+#[derive(Default)]
+struct Function {
+    names: Vec<String>,
+    /// Those of its names that rules use.
+    named: Vec<String>,
+    allocator: Option<Allocator>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Quiet {
+    sizes: bool,
+    releases: bool,
+}
+
 /// Rules over the machine of one process.
 pub struct Detector {
     armed: Vec<Armed>,
@@ -52,7 +70,10 @@ pub struct Detector {
     /// The machine.
     pub machine: Machine,
     allocators: Allocators,
-    functions: FxHashMap<u64, Vec<String>>,
+    functions: FxHashMap<u64, Function>,
+    /// Whether no enabled rule may hold where an ordinary size is asked for, where an ordinary block
+    /// is freed.
+    quiet: Quiet,
     /// Code whose vector reads go past the ends of strings on purpose.
     lenient: Vec<Range<u64>>,
     hits: Hits,
@@ -75,7 +96,8 @@ impl Detector {
         let arm = |rule: Rule| {
             let screen = Screen::of(&rule);
             let deferred = screen.looks_at_writes();
-            Armed { rule, screen, enabled: true, deferred, undecided: 0 }
+            let ordinary = ordinary::fails(&rule);
+            Armed { rule, screen, enabled: true, ordinary, deferred, undecided: 0 }
         };
         let armed: Vec<Armed> = rules.into_iter().map(arm).collect();
         let watches_writes = armed.iter().any(|armed| armed.deferred);
@@ -85,6 +107,7 @@ impl Detector {
             machine: Machine::new(needs, watches_writes),
             allocators,
             functions: FxHashMap::default(),
+            quiet: Quiet::default(),
             lenient: Vec::new(),
             hits: Hits::default(),
         };
@@ -111,6 +134,11 @@ impl Detector {
             let screens = self.armed.iter().filter(here).map(|armed| armed.screen);
             self.screens[usize::from(write)] = screens.fold(Screen::default(), Screen::or);
         }
+        let quiet = |point: Point| {
+            let here = |armed: &&Armed| armed.enabled && armed.rule.point == point;
+            self.armed.iter().filter(here).all(|armed| armed.ordinary)
+        };
+        self.quiet = Quiet { sizes: quiet(Point::Malloc), releases: quiet(Point::Free) };
     }
 
     /// What the rules need to see.
@@ -133,10 +161,15 @@ impl Detector {
 
     /// The function of a name is at an address.
     pub fn add_function(&mut self, address: u64, name: &str) {
-        let names = self.functions.entry(address).or_default();
-        if names.iter().all(|known| known != name) {
-            names.push(name.to_owned());
+        let function = self.functions.entry(address).or_default();
+        if function.names.iter().any(|known| known == name) {
+            return;
         }
+        function.names.push(name.to_owned());
+        if self.machine.needs.functions.contains(name) {
+            function.named.push(name.to_owned());
+        }
+        function.allocator = function.allocator.or_else(|| self.allocators.named(name));
     }
 
     /// Code whose vector reads go past the ends of strings on purpose: the C library.
@@ -311,15 +344,14 @@ impl Detector {
     pub fn enter(&mut self, function: u64, back: u64, stack: u64, arguments: [u64; 6]) {
         // Where no instructions are observed, calls are what time is counted in.
         self.machine.time += 1;
-        let names = self.functions.get(&function).cloned().unwrap_or_default();
-        for name in &names {
-            if self.machine.needs.functions.contains(name) {
-                self.call(name, back, arguments);
+        let Some(known) = self.functions.get(&function) else { return };
+        let allocator = known.allocator;
+        if !known.named.is_empty() {
+            for name in known.named.clone() {
+                self.call(&name, back, arguments);
             }
         }
-        let Some(allocator) = names.iter().find_map(|name| self.allocators.named(name)) else {
-            return;
-        };
+        let Some(allocator) = allocator else { return };
         let inside = about_to(&mut self.machine, allocator, function, back, stack, arguments);
         // A call that was left by a jump is over when another begins further up.
         self.machine.thread().leave_below(stack);
@@ -361,14 +393,19 @@ impl Detector {
             Role::Free => (None, true),
             Role::Measure => (None, false),
         };
-        if let Some(size) = size {
+        if let Some(size) = size.filter(|size| !self.quiet.sizes || !ordinary::SIZES.contains(size))
+        {
             let subject = Subject::Allocation { size };
             let values = vec![Value::Number(i128::from(size as i64))];
             let at = At { subject, ..self.at_call(inside.back, values, "") };
             self.evaluate(&at, |armed| armed.rule.point == Point::Malloc);
         }
         // Freeing NULL does nothing.
-        if frees && inside.arguments[0] != 0 && !self.may_be_unplaced(inside) {
+        if frees
+            && inside.arguments[0] != 0
+            && !(self.quiet.releases && self.is_ordinary_release(inside))
+            && !self.may_be_unplaced(inside)
+        {
             let at = At {
                 chain: inside.chain,
                 subject: Subject::Release { address: inside.arguments[0] },
@@ -377,6 +414,18 @@ impl Detector {
             };
             self.evaluate(&at, |armed| armed.rule.point == Point::Free);
         }
+    }
+
+    /// Whether a live block is freed by its own family, at its beginning.
+    fn is_ordinary_release(&self, inside: &Inside) -> bool {
+        let block = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
+        block.is_some_and(|block| {
+            block.is_live()
+                && !block.unplaced
+                && block.facts.region == REGION_HEAP
+                && block.facts.begin == inside.pointer.address
+                && block.facts.family == inside.allocator.family
+        })
     }
 
     /// Whether the pointer may be one whose block we could not place.
@@ -388,13 +437,13 @@ impl Detector {
     /// A function has returned.
     pub fn leave(&mut self, function: u64, stack: u64, value: u64) {
         self.machine.time += 1;
-        let names = self.functions.get(&function).cloned().unwrap_or_default();
-        for name in &names {
-            if self.machine.needs.functions.contains(name) {
-                self.returned(name, value);
+        let Some(known) = self.functions.get(&function) else { return };
+        let allocates = known.allocator.is_some();
+        if !known.named.is_empty() {
+            for name in known.named.clone() {
+                self.returned(&name, value);
             }
         }
-        let allocates = names.iter().any(|name| self.allocators.named(name).is_some());
         if let Some(inside) = allocates.then(|| self.machine.leave(stack)).flatten() {
             self.machine.finish(&inside, value);
         }

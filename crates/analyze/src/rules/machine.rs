@@ -96,6 +96,8 @@ pub struct Machine {
     current: u32,
     stacks: Vec<Vec<u64>>,
     stack_numbers: FxHashMap<Vec<u64>, StackId>,
+    /// Stacks of one call, by its address.
+    callers: FxHashMap<u64, StackId>,
     /// Calls and returns of the functions that rules name.
     history: FxHashMap<(EventKind, String), VecDeque<TraceEvent>>,
     /// Whether blocks exist whose address only a pointer's tag can tell.
@@ -153,6 +155,16 @@ impl Machine {
         let id = self.stacks.len() as StackId;
         self.stacks.push(stack.clone());
         self.stack_numbers.insert(stack, id);
+        id
+    }
+
+    /// Keeps a stack of one call.
+    fn keep_caller(&mut self, pc: u64) -> StackId {
+        if let Some(known) = self.callers.get(&pc) {
+            return *known;
+        }
+        let id = self.keep_stack(vec![pc]);
+        self.callers.insert(pc, id);
         id
     }
 
@@ -637,7 +649,9 @@ pub fn about_to(
     let pointer = Pointer { address, block };
     let calls = machine.running().map(|thread| thread.calls.callers()).unwrap_or_default();
     // Without calls in the stream the return address is all there is.
-    let calls = if calls.is_empty() { vec![back.wrapping_sub(1)] } else { calls };
-    let callers = machine.keep_stack(calls);
+    let callers = match calls.is_empty() {
+        true => machine.keep_caller(back.wrapping_sub(1)),
+        false => machine.keep_stack(calls),
+    };
     Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node, callers }
 }

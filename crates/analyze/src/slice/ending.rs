@@ -26,7 +26,12 @@ pub enum Ended {
     },
     /// It ended by itself.
     Exit,
+    /// It was ended by somebody else.
+    Stopped,
 }
+
+/// What is asked about if no value is.
+pub const THE_WAY: &str = "the way here";
 
 /// A question about an end.
 #[derive(Clone, Debug)]
@@ -63,9 +68,10 @@ pub fn ask(trace: &Trace, ended: &Ended) -> Vec<Asked> {
         Ended::Fault { .. } => vec![jumped(trace, &last)],
         Ended::GaveUp { calls } => {
             let asked = gave_up(trace, &last, calls);
-            if asked.is_empty() { vec![exit(trace, &last)] } else { asked }
+            if asked.is_empty() { vec![stopped(trace, &last)] } else { asked }
         }
         Ended::Exit => vec![exit(trace, &last)],
+        Ended::Stopped => vec![stopped(trace, &last)],
     }
 }
 
@@ -76,6 +82,18 @@ fn exit(trace: &Trace, last: &Executed) -> Asked {
         wants: Wants { parts: Parts::general(7, 0, 8), ..Wants::default() },
         words: "the exit code".into(),
         pc: None,
+    }
+}
+
+/// No value was wrong as far as anybody can tell: how did it get there?
+fn stopped(trace: &Trace, last: &Executed) -> Asked {
+    let pc = trace.blocks.statics[last.instruction as usize].pc;
+    Asked {
+        thread: last.thread,
+        moment: Moment(trace.len()),
+        wants: Wants { control: Some(pc), ..Wants::default() },
+        words: THE_WAY.into(),
+        pc: Some(pc),
     }
 }
 

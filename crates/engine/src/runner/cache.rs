@@ -13,8 +13,8 @@ use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::lower::{Exit, ExitKind, FIRST_EXIT, Shared, Translation, Variant, lower};
 use super::translate::map::{Map, Point, Spills};
-use super::translate::superblock::Superblock;
-use crate::runner::cpu::reg::{RDI, RSI};
+use super::translate::superblock::{Marks, Superblock};
+use crate::runner::cpu::reg::{RCX, RDI, RSI};
 use events::Plan;
 use events::shape::Shape;
 
@@ -46,6 +46,8 @@ pub struct Fragment {
     variant: Variant,
     test_registers: Option<(u8, u8)>,
     value_source: Option<u8>,
+    /// The register through which it writes records about the place where it starts, if it does.
+    marks_by: Option<u8>,
 }
 
 /// What the event stream has to do with a translation.
@@ -85,6 +87,16 @@ impl Fragment {
     /// The register through which it loads values.
     pub fn value_source(&self) -> Option<u8> {
         self.value_source
+    }
+
+    /// The register that points to what it writes to the event stream.
+    pub fn record_register(&self) -> Option<u8> {
+        self.observed.as_ref().map(|observed| observed.record_register).or(self.marks_by)
+    }
+
+    /// Whether it writes records about the place where it starts.
+    pub fn is_marked(&self) -> bool {
+        self.marks_by.is_some()
     }
 
     /// The registers that tests against the shadow use in it: its base, and scratch.
@@ -276,6 +288,9 @@ impl Cache {
         fragment.comes_back = tested || variant != Variant::Usual;
         fragment.test_registers = test_registers;
         fragment.value_source = value_source;
+        let observed = fragment.observed.as_ref().map(|observed| observed.record_register);
+        fragment.marks_by =
+            (superblock.marks != Marks::default()).then_some(observed.unwrap_or(RCX));
         if let (Some(shape), Some(observed)) = (&shape, &mut fragment.observed) {
             observed.first_exit = first_exit;
             observed.fields_before = shape.fields_before.as_slice().into();
@@ -325,6 +340,7 @@ impl Cache {
             variant,
             test_registers: None,
             value_source: None,
+            marks_by: None,
         });
         id
     }
@@ -378,6 +394,22 @@ impl Cache {
             }
         }
         !pages.is_empty()
+    }
+
+    /// Drops every translation that the instruction at an address is part of.
+    pub fn drop_covering(&mut self, address: u64) {
+        let mut all = self.by_page.remove(&(address / PAGE)).unwrap_or_default();
+        all.retain(|id| {
+            let fragment = &self.fragments[*id as usize];
+            let covers = fragment.map.pcs(fragment.pc).any(|pc| pc == address);
+            if covers {
+                self.drop_one(*id);
+            }
+            !covers
+        });
+        if !all.is_empty() {
+            self.by_page.insert(address / PAGE, all);
+        }
     }
 
     /// Drops what [`Self::add_alone`] added. Its room is used again if nothing came after it and

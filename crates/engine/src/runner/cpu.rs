@@ -11,6 +11,7 @@
 //! exit_cache:   translated code ──► save registers, flags, FS, vector state ──► return to Rust
 //! ```
 
+use super::follow::Follow;
 use std::arch::global_asm;
 use std::mem::offset_of;
 
@@ -48,6 +49,9 @@ pub mod reg {
 /// Number of places that translated code can keep guest registers in.
 pub const SLOTS: usize = 12;
 
+/// Cells that the countdown of ticks is spread over.
+pub const CELLS: usize = 4;
+
 /// The shared block. Offsets into it are baked into translated code.
 #[repr(C, align(64))]
 pub struct Cpu {
@@ -59,8 +63,8 @@ pub struct Cpu {
     pub target: u64,
     /// Which exit was taken; index into the cache's exit table.
     pub exit: u64,
-    /// Ticks left until the next preemption.
-    pub ticks: u64,
+    /// The countdown of ticks, see [`super::clock`].
+    pub ticks: [u64; CELLS],
     /// Bits of a pc that index the table of indirect branches.
     pub indirect_mask: u64,
     /// Bits of a pc that index the table of returns.
@@ -69,6 +73,8 @@ pub struct Cpu {
     pub low_mask: u64,
     /// Bits of a pc that index the second table.
     pub second_mask: u64,
+    /// Bits of a pc that index the table of [`super::sites`].
+    pub site_mask: u64,
     /// Next free byte of the event buffer.
     pub events: u64,
     /// Base of the shadow, see [`super::screen`].
@@ -77,6 +83,8 @@ pub struct Cpu {
     pub shadow_bits: u64,
     /// The end of what user space can address.
     pub user_end: u64,
+    /// A call that is followed.
+    pub follow: Follow,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -87,6 +95,15 @@ pub struct Cpu {
     host_fs: u64,
 }
 
+impl Cpu {
+    /// Offset of the guest's FS.
+    pub const FS: usize = offset_of!(Cpu, registers) + offset_of!(Registers, fs);
+    /// Offset of the stack that Rust code had when it entered translated code.
+    pub const HOST_STACK: usize = offset_of!(Cpu, host_stack);
+    /// Offset of the FS that Rust code runs with.
+    pub const HOST_FS: usize = offset_of!(Cpu, host_fs);
+}
+
 /// The block itself. Accessed by translated code, by the trampolines below, and through
 /// [`cpu`] by whoever holds the baton.
 pub static mut CPU: Cpu = Cpu {
@@ -94,15 +111,17 @@ pub static mut CPU: Cpu = Cpu {
     slots: [0; SLOTS],
     target: 0,
     exit: 0,
-    ticks: 0,
+    ticks: [0, 1, 1, 1],
     indirect_mask: super::layout::INDIRECT_MASK,
     return_mask: super::layout::RETURN_MASK,
     low_mask: super::layout::INDIRECT_LOW,
     second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
+    site_mask: super::sites::MASK,
     events: 0,
     shadow: super::layout::SHADOW_BASE,
     shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
     user_end: super::layout::USER_END,
+    follow: Follow::NONE,
     entry: 0,
     vector_state: 0,
     attention: 0,

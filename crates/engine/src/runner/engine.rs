@@ -2,6 +2,7 @@
 //! what translated code cannot.
 
 use super::cache::{Cache, Id};
+use super::clock::{self, Countdown};
 use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
@@ -26,7 +27,7 @@ use super::translate::lower::{
     EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant, standing,
 };
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, clock, guest, report};
+use super::{baton, guest, report};
 use crate::config::Config;
 use crate::report::Message;
 use ::events::plan::Filter;
@@ -117,6 +118,12 @@ pub fn engine() -> &'static mut Engine {
 /// The cache, for the signal handler of a thread that is in translated code.
 pub fn cache() -> &'static Cache {
     &engine().cache
+}
+
+/// The thread that holds the baton, for whoever it called.
+pub fn running() -> &'static mut Thread {
+    // SAFETY: a thread in translated code holds the baton, and has not been freed.
+    unsafe { &mut *RUNNING.load(Ordering::Relaxed) }
 }
 
 /// Whether the thread holds the baton.
@@ -249,8 +256,12 @@ impl Engine {
             code: &plan.code,
             once: &self.stop_before,
         };
-        let superblock = superblock::decode(&self.memory, pc, limits)
+        let mut superblock = superblock::decode(&self.memory, pc, limits)
             .map_err(|superblock::NotExecutable(at)| Box::new(self.fetch_fault(at)))?;
+        let stop = self.stops.places().contains(&pc);
+        let marks = if stop { self.marks(pc) } else { None };
+        superblock.marks = marks.filter(|_| variant == Variant::Usual).unwrap_or_default();
+        let stop = stop && marks.is_none();
         if !alone {
             self.guard_code(&superblock);
         }
@@ -258,7 +269,6 @@ impl Engine {
             self.cache.flush();
             self.define(&event::FLUSH.to_le_bytes());
         }
-        let stop = self.stops.places().contains(&pc);
         let plan = if inside { &self.config.plan } else { &self.outside };
         let (id, shape) = if alone {
             self.cache.add_alone(&superblock, plan, variant, stop)
@@ -422,7 +432,7 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
     let pc = cpu().registers.pc;
     let mut variant = looked_after.map_or(Variant::Usual, |(_, variant)| variant);
     let mut reached = looked_after.is_some();
-    if !reached && engine.stops.places().contains(&pc) {
+    if !reached && engine.stops.places().contains(&pc) && engine.marks(pc).is_none() {
         match engine.reach(thread, pc) {
             Reached::Moved => {
                 engine.alone = None;
@@ -559,8 +569,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    let out_of_ticks = engine().config.plan.ticks && clock::is_out();
-    if out_of_ticks && engine().replayer.is_none() {
+    let countdown = if engine().config.plan.ticks { clock::look() } else { Countdown::Runs };
+    if countdown == Countdown::Over && engine().replayer.is_none() {
         slice_ended(thread);
     }
     match u32::try_from(exit).unwrap_or(EXIT_FAULT) {
@@ -581,8 +591,9 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         _ => match engine().cache.exit(exit) {
             ExitKind::Direct(pc) => {
                 cpu().registers.pc = pc;
-                // The way out when no ticks are left must stay one: it is not linked.
-                return if out_of_ticks { CameBy::Elsewhere } else { CameBy::Exit(exit) };
+                // The way out when a cell is empty must stay one: it is not linked.
+                let counted = countdown != Countdown::Runs;
+                return if counted { CameBy::Elsewhere } else { CameBy::Exit(exit) };
             }
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),
@@ -591,6 +602,10 @@ fn left_cache(thread: &mut Thread) -> CameBy {
                 cpu().registers.pc = pc;
                 screen::look(thread);
                 thread.looked_after = Some((pc, Variant::Untested));
+            }
+            ExitKind::Learn(pc) => {
+                cpu().registers.pc = pc;
+                engine().learn(thread, pc);
             }
             ExitKind::Indirect => {}
         },

@@ -19,29 +19,33 @@ use super::memory::Mapping;
 use super::screen::Shadow;
 use super::sys;
 use super::thread::Thread;
-use events::plan::{BETWEEN, FREED, GRANULE, HeapFunction, HeapRole, Paint, TAIL};
+use events::plan::{BETWEEN, FREED, GRANULE, HeapFunction, HeapRole, ORDINARY_SIZES, Paint, TAIL};
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 /// Looks at the last granule of a block that found nothing, until it is no longer tested.
 const MOST_LOOKS: u16 = 8;
-/// Blocks whose last granule is tested, and of later ones one in so many: a look costs microseconds.
+/// Blocks whose last granule is tested, as a look costs microseconds: the first ones, the first ones of
+/// each caller, and of all others one in so many.
 const TESTED_TAILS: u64 = 2000;
-const SAMPLED_TAILS: u64 = 64;
+const TESTED_OF_CALLER: u64 = 64;
+const SAMPLED_TAILS: u64 = 512;
 /// Bytes on either side of a block where an access is suspicious.
 const BESIDE: u64 = 64;
 /// Reads of the C library that are this wide may go past the end of a string.
 const VECTOR: u32 = 16;
 
 /// The call of an allocator that a thread is in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct HeapCall {
-    role: HeapRole,
+    followed: Followed,
     /// Where its return address stands.
     stack: u64,
+    /// Its return address.
+    back: u64,
     arguments: [u64; 6],
-    /// Bytes of the block that it frees.
-    freed: Option<u64>,
+    /// The block that it frees.
+    freed: Option<Block>,
 }
 
 /// An access that is looked at.
@@ -55,16 +59,37 @@ pub struct Look {
     pub write: bool,
 }
 
+/// A function that is followed.
+#[derive(Clone, Copy)]
+struct Followed {
+    role: HeapRole,
+    family: u8,
+}
+
+/// A live block.
+#[derive(Clone, Copy)]
+struct Block {
+    size: u64,
+    family: u8,
+}
+
+impl Block {
+    fn end(&self, begin: u64) -> u64 {
+        begin + self.size
+    }
+}
+
 /// The heap's blocks.
 #[derive(Default)]
 pub struct Heap {
-    names: BTreeMap<String, HeapRole>,
-    functions: AddressMap<HeapRole>,
-    /// Bytes of each live block by its address.
-    live: BTreeMap<u64, u64>,
+    names: BTreeMap<String, HeapFunction>,
+    functions: AddressMap<Followed>,
+    /// Live blocks by address.
+    live: BTreeMap<u64, Block>,
     looks: AddressMap<u16>,
-    /// Blocks so far.
+    /// Blocks so far, and of those the ones of each caller of an allocator.
     count: u64,
+    of_caller: AddressMap<u64>,
 }
 
 /// What a thread tests against.
@@ -98,76 +123,109 @@ impl Heap {
         if self.names.is_empty() {
             map_blank();
         }
-        self.names = functions.iter().map(|one| (one.name.clone(), one.role)).collect();
+        self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
     }
 
     /// A function has been found.
     pub fn add_function(&mut self, address: u64, name: &str) {
-        if let Some(role) = self.names.get(name) {
-            self.functions.insert(address, *role);
+        if let Some(HeapFunction { role, family, .. }) = self.names.get(name) {
+            self.functions.insert(address, Followed { role: *role, family: *family });
         }
     }
 
-    /// A function has been called.
-    pub fn entered(&mut self, thread: &mut Thread, function: u64, stack: u64, arguments: [u64; 6]) {
-        let Some(role) = self.functions.get(&function).copied() else { return };
+    /// A function has been called: where its return address stands, and what it is. Whether the
+    /// call is unusual.
+    pub fn entered(
+        &mut self,
+        thread: &mut Thread,
+        function: u64,
+        (stack, back): (u64, u64),
+        arguments: [u64; 6],
+    ) -> bool {
+        let Some(followed) = self.functions.get(&function).copied() else { return false };
         // A call further up the stack than the one under way: that one was left by a jump.
         if thread.allocating.is_some_and(|call| stack <= call.stack) {
-            return;
+            return false;
         }
-        let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..));
+        let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));
+        let unusual = self.is_unusual(followed, &arguments);
         // Before the function does it, so that nobody else has the memory yet.
         let freed = frees.then(|| self.free(arguments[0])).flatten();
-        thread.allocating = Some(HeapCall { role, stack, arguments, freed });
+        thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
         cpu().shadow = BLANK_BASE;
+        unusual
     }
 
-    /// The call whose return address stood at `stack` has returned.
-    pub fn returned(&mut self, thread: &mut Thread, stack: u64, value: u64) {
+    /// Whether a function is followed.
+    pub fn follows(&self, function: u64) -> bool {
+        self.functions.contains_key(&function)
+    }
+
+    fn is_unusual(&self, Followed { role, family }: Followed, arguments: &[u64; 6]) -> bool {
+        let size = match role {
+            HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
+                bytes(arguments, size, count)
+            }
+            HeapRole::AllocateTo(size) => bytes(arguments, size, None),
+            HeapRole::Free | HeapRole::Measure => 0,
+        };
+        let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
+        let own = |block: &Block| block.family == family;
+        !ORDINARY_SIZES.contains(&size) || frees && !self.live.get(&arguments[0]).is_some_and(own)
+    }
+
+    /// The thread is at a site, with a stack that has given up what stood at `stack`.
+    pub fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) {
         let Some(call) = thread.allocating.take_if(|call| call.stack <= stack) else { return };
         cpu().shadow = SHADOW_BASE;
-        let arguments = &call.arguments;
-        match call.role {
-            HeapRole::Allocate(size, count) => self.allocate(value, bytes(arguments, size, count)),
+        if (call.stack, call.back) != (stack, pc) {
+            // It was left by a jump.
+            return;
+        }
+        let (arguments, family) = (&call.arguments, call.followed.family);
+        let (block, caller) = (|size| Block { size, family }, call.back);
+        match call.followed.role {
+            HeapRole::Allocate(size, count) => {
+                self.allocate(value, block(bytes(arguments, size, count)), caller);
+            }
             HeapRole::Resize(size, count) => {
                 let wanted = bytes(arguments, size, count);
                 if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
                     // It failed, and everything is as it was.
-                    self.allocate(arguments[0], before);
+                    self.allocate(arguments[0], before, caller);
                 } else {
-                    self.allocate(value, wanted);
+                    self.allocate(value, block(wanted), caller);
                 }
             }
             HeapRole::AllocateTo(size) if value == 0 => {
                 let stored = guest::read_u64(arguments[0]).unwrap_or(0);
-                self.allocate(stored, bytes(arguments, size, None));
+                self.allocate(stored, block(bytes(arguments, size, None)), caller);
             }
             HeapRole::Measure => {
-                if self.live.get(&arguments[0]).is_some_and(|size| *size < value) {
-                    self.allocate(arguments[0], value);
+                let known = self.live.get(&arguments[0]).copied();
+                if let Some(block) = known.filter(|block| block.size < value) {
+                    self.allocate(arguments[0], Block { size: value, ..block }, caller);
                 }
             }
             HeapRole::AllocateTo(_) | HeapRole::Free => {}
         }
     }
 
-    fn free(&mut self, begin: u64) -> Option<u64> {
-        let size = self.live.remove(&begin)?;
-        if size > 0 {
-            paint(begin..begin + size, FREED);
+    fn free(&mut self, begin: u64) -> Option<Block> {
+        let block = self.live.remove(&begin)?;
+        if block.size > 0 {
+            paint(begin..block.end(begin), FREED);
         }
-        Some(size)
+        Some(block)
     }
 
-    fn allocate(&mut self, begin: u64, size: u64) {
-        let Some(end) = begin.checked_add(size).filter(|_| begin != 0) else { return };
-        self.live.insert(begin, size);
-        if size > 0 {
+    fn allocate(&mut self, begin: u64, block: Block, caller: u64) {
+        let Some(end) = begin.checked_add(block.size).filter(|_| begin != 0) else { return };
+        self.live.insert(begin, block);
+        if block.size > 0 {
             paint(begin..end, 0);
         }
-        self.count += 1;
-        let tested = self.count < TESTED_TAILS || self.count.is_multiple_of(SAMPLED_TAILS);
-        if tested && !end.is_multiple_of(GRANULE) {
+        if !end.is_multiple_of(GRANULE) && self.is_tail_tested(caller) {
             self.looks.remove(&(end / GRANULE));
             paint(end..end + 1, TAIL);
         }
@@ -180,9 +238,17 @@ impl Heap {
         }
     }
 
+    /// Whether the last granule of one more block is tested.
+    fn is_tail_tested(&mut self, caller: u64) -> bool {
+        self.count += 1;
+        let own = self.of_caller.entry(caller).or_default();
+        *own += 1;
+        self.count < TESTED_TAILS || *own < TESTED_OF_CALLER || own.is_multiple_of(SAMPLED_TAILS)
+    }
+
     /// What lies next to a block on either side, as far as no other block is there.
     fn beside(&self, begin: u64, end: u64) -> [Range<u64>; 2] {
-        let before = self.live.range(..begin).next_back().map_or(0, |(at, size)| at + size);
+        let before = self.live.range(..begin).next_back().map_or(0, |(at, block)| block.end(*at));
         let after = self.live.range(begin + 1..).next().map_or(u64::MAX, |(at, _)| *at);
         let end = end.next_multiple_of(GRANULE);
         let low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
@@ -191,9 +257,9 @@ impl Heap {
 
     /// The live block that an address is in: where it begins and ends.
     fn holder(&self, address: u64) -> Option<Range<u64>> {
-        let (begin, size) = self.live.range(..=address).next_back()?;
+        let (begin, block) = self.live.range(..=address).next_back()?;
         // Whoever looks at granules asks for the whole last one.
-        let end = begin + size;
+        let end = block.end(*begin);
         (address < end.next_multiple_of(GRANULE)).then_some(*begin..end)
     }
 
@@ -216,7 +282,9 @@ impl Heap {
         }
         // String functions go on in whole vectors behind the first: into whatever is there. The first
         // begins where the string does.
-        let touches = self.holder(address).is_some() || self.holder(end - 1).is_some();
+        let last = self.live.range(..end).next_back();
+        let touches =
+            last.is_some_and(|(at, block)| block.end(*at).next_multiple_of(GRANULE) > address);
         let goes_on = address.is_multiple_of(u64::from(size));
         !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
     }

@@ -54,7 +54,7 @@ impl Engine {
                     if let Some(heap) = &mut self.heap {
                         heap.add_function(function, &name);
                     }
-                    self.cache.drop_range(function, function + 1);
+                    self.cache.drop_covering(function);
                 }
             }
         }

@@ -203,6 +203,12 @@ impl Engine {
         {
             return;
         }
+        self.record_suspect(pc, looked, bits);
+    }
+
+    /// Tells of a suspicion.
+    pub fn record_suspect(&mut self, pc: u64, look: Look, bits: u8) {
+        let Look { address, size, write } = look;
         let mut bytes = record::SUSPECT.to_le_bytes().to_vec();
         bytes.extend(pc.to_le_bytes());
         bytes.extend(address.to_le_bytes());

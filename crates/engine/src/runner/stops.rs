@@ -1,23 +1,30 @@
-//! **Stops**: places where the dispatcher must be when they are reached, for probes and patches.
+//! **Stops**: places where something is to happen when they are reached, for probes and patches.
 //!
-//! A superblock starts at a stop but never runs past one, and no translation is linked to it, so
-//! the dispatcher comes by every time. A function probe makes a stop at the function and, when it
-//! is called, another at the address it will return to. A call is known by where its return
-//! address stands on the stack: recursion gives calls different places, and what `longjmp` has left
-//! behind is forgotten when its place is used again. A function that jumps to another at its end
-//! leaves it the place, and returns when that one does.
+//! A superblock starts at such a place but never runs past one. At most of them the dispatcher must
+//! be, so no translation is linked to them. Function probes do without: the translation of a
+//! function's entry appends its record itself, and so does that of a **site**, an address that a
+//! probed function may return to ([`super::translate::lower`]). The dispatcher comes by only when a
+//! function is called from a site that is not known yet. Which call a return belongs to the consumer
+//! works out (`events::calls`).
 
 use super::address_map::AddressMap;
 use super::cpu::cpu;
 use super::engine::{Engine, decode_one, engine, note};
+use super::follow;
 use super::guest::{self, Checked};
+use super::heap::Look;
 use super::memory::Mapping;
 use super::signal::frame::GuestMemory;
+use super::sites;
 use super::thread::Thread;
+use super::translate::accesses::{self, Accesses};
 use super::translate::lower::Variant;
+use super::translate::superblock::Marks;
 use events::Plan;
 use events::patch::{Action, Patch};
+use events::plan::CALL;
 use events::record;
+use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -30,8 +37,12 @@ pub struct Stops {
     watched: Vec<u64>,
     /// Functions that were found by name; other plans keep them.
     found: Vec<u64>,
-    /// Calls under way, by where their return address stands.
-    calls: AddressMap<Call>,
+    /// Where probed functions have been called from: the addresses that they return to.
+    sites: BTreeSet<u64>,
+    /// Those of functions whose calls the dispatcher has told of.
+    told: BTreeSet<u64>,
+    /// Whether the engine itself follows calls, and so must stop at each.
+    follows: bool,
 }
 
 #[derive(Default)]
@@ -43,12 +54,6 @@ struct Stop {
     patches: Vec<Patch>,
 }
 
-struct Call {
-    /// The function that was called, and those that have taken its place since by tail calls.
-    functions: Vec<u64>,
-    back: u64,
-}
-
 /// What the dispatcher does at a stop.
 pub enum Reached {
     /// Goes on with this translation.
@@ -58,7 +63,7 @@ pub enum Reached {
 }
 
 impl Stops {
-    /// The stops that a plan asks for, besides those where calls under way return.
+    /// The stops that a plan asks for, besides those where calls under way may return.
     pub fn arrange(&mut self, plan: &Plan) {
         self.stops.clear();
         for probe in &plan.probes {
@@ -72,8 +77,26 @@ impl Stops {
             self.stops.entry(patch.pc).or_default().patches.push(patch.clone());
         }
         self.places = self.stops.keys().copied().collect();
-        self.places.extend(self.calls.values().map(|call| call.back));
+        self.places.extend(&self.sites);
         self.places.extend(&self.watched);
+        self.follows = !plan.heap.is_empty();
+    }
+
+    /// What a translation of the code at a place appends by itself, if that is all there is to do.
+    fn inline(&self, pc: u64) -> Option<Marks> {
+        if self.watched.contains(&pc) {
+            return None;
+        }
+        let stop = self.stops.get(&pc);
+        if stop.is_some_and(|stop| stop.registers != 0 || !stop.patches.is_empty()) {
+            return None;
+        }
+        let marks = Marks {
+            enters: stop.is_some_and(|stop| stop.function),
+            returns: self.sites.contains(&pc),
+            follows: self.follows,
+        };
+        (marks.enters || marks.returns).then_some(marks)
     }
 
     /// Places that only somebody outside wants to be told of.
@@ -114,7 +137,10 @@ impl Stops {
 impl Engine {
     /// The guest has come to a stop.
     pub fn reach(&mut self, thread: &mut Thread, pc: u64) -> Reached {
-        self.returned(thread, pc);
+        let general = &cpu().registers.general;
+        if self.stops.sites.contains(&pc) {
+            self.came_back(thread, pc, (general[4], general[0]));
+        }
         let Some(stop) = self.stops.stops.get_mut(&pc) else { return Reached::On(Variant::Usual) };
         stop.count += 1;
         let (registers, function, count) = (stop.registers, stop.function, stop.count);
@@ -124,28 +150,70 @@ impl Engine {
         if registers != 0 {
             self.record_probe(pc, registers);
         }
-        if function {
-            self.entered(thread, pc);
+        let stack = cpu().registers.general[4];
+        if let Some(back) = if function { self.word(stack) } else { None } {
+            let general = &cpu().registers.general;
+            let arguments = [7, 6, 2, 1, 8, 9].map(|register| general[register]);
+            self.entered(thread, pc, (stack, back), arguments);
+            self.add_site(back);
         }
         apply(&actions, pc, count)
     }
 
-    /// A call that is under way may have come back here.
-    fn returned(&mut self, thread: &mut Thread, pc: u64) {
-        let general = &cpu().registers.general;
-        let place = general[4].wrapping_sub(8);
-        if self.stops.calls.get(&place).is_none_or(|call| call.back != pc) {
-            return;
+    /// What the translation of the code at a place appends by itself. Nothing if the dispatcher has
+    /// to be there, also because the first instruction must not be reached by single steps, as a
+    /// signal would have it, or is looked after each time.
+    pub fn marks(&self, pc: u64) -> Option<Marks> {
+        let marks = self.stops.inline(pc)?;
+        let instruction = decode_one(pc);
+        let shows_flags = matches!(
+            instruction.mnemonic(),
+            Mnemonic::Pushf
+                | Mnemonic::Pushfd
+                | Mnemonic::Pushfq
+                | Mnemonic::Popf
+                | Mnemonic::Popfd
+                | Mnemonic::Popfq
+        );
+        // A record under way cannot be added to from outside.
+        let follows = !marks.follows || !self.config.plan.weaves() && follow::is_possible();
+        let goes_on = !marks.enters || instruction.flow_control() == FlowControl::Next;
+        let mut factory = InstructionInfoFactory::new();
+        let plain = !self.config.plan.needs_accesses()
+            || matches!(accesses::of(&instruction, &mut factory), Accesses::List(_));
+        (!shows_flags && follows && goes_on && plain).then_some(marks)
+    }
+
+    /// A probed function is about to be called from somewhere that may not be known.
+    pub fn learn(&mut self, thread: &mut Thread, function: u64) {
+        match self.word(cpu().registers.general[4]) {
+            Some(back) => {
+                if self.tells(function) {
+                    self.stops.told.insert(back);
+                }
+                self.add_site(back);
+            }
+            // No call: there is no return address.
+            None => thread.looked_after = Some((function, Variant::Untested)),
         }
-        let call = self.stops.calls.remove(&place);
-        for function in call.iter().flat_map(|call| call.functions.iter().rev()) {
-            let words = [*function, place, general[0]];
-            let mut bytes = record::RETURN.to_le_bytes().to_vec();
-            bytes.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+    }
+
+    fn add_site(&mut self, back: u64) {
+        sites::set(back);
+        if self.stops.sites.insert(back) && self.stops.places.insert(back) {
+            self.cache.drop_covering(back);
+        }
+    }
+
+    /// A probed function may have returned here.
+    fn came_back(&mut self, thread: &mut Thread, pc: u64, (stack, value): (u64, u64)) {
+        if self.stops.told.contains(&pc) {
+            let mut bytes = record::BACK.to_le_bytes().to_vec();
+            bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
             self.record(&bytes);
         }
         if let Some(heap) = &mut self.heap {
-            heap.returned(thread, place, general[0]);
+            heap.came_back(thread, pc, stack.wrapping_sub(8), value);
         }
     }
 
@@ -178,28 +246,48 @@ impl Engine {
         self.record(&bytes);
     }
 
-    fn entered(&mut self, thread: &mut Thread, function: u64) {
-        let general = &cpu().registers.general;
-        let stack = general[4];
-        let Some(back) = self.word(stack) else { return };
-        let mut bytes = record::ENTER.to_le_bytes().to_vec();
-        bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
-        let arguments = [7, 6, 2, 1, 8, 9].map(|register| general[register]);
-        bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
-        self.record(&bytes);
-        if let Some(heap) = &mut self.heap {
-            heap.entered(thread, function, stack, arguments);
+    /// Whether calls of a function are events.
+    fn tells(&self, function: u64) -> bool {
+        !self.config.plan.quiet || !self.heap.as_ref().is_some_and(|heap| heap.follows(function))
+    }
+
+    /// Translated code has come to a place where calls are followed, and goes on by itself.
+    pub fn followed(
+        &mut self,
+        thread: &mut Thread,
+        (pc, marks): (u64, Marks),
+        (stack, value): (u64, u64),
+        (back, arguments): (u64, [u64; 6]),
+    ) {
+        if marks.returns {
+            self.came_back(thread, pc, (stack, value));
         }
-        match self.stops.calls.get_mut(&stack) {
-            Some(call) if call.back == back && !call.functions.contains(&function) => {
-                call.functions.push(function);
-            }
-            _ => {
-                self.stops.calls.insert(stack, Call { functions: vec![function], back });
-            }
+        if marks.enters {
+            self.entered(thread, pc, (stack, back), arguments);
         }
-        if self.stops.places.insert(back) {
-            self.cache.drop_range(back, back + 1);
+    }
+
+    fn entered(
+        &mut self,
+        thread: &mut Thread,
+        function: u64,
+        (stack, back): (u64, u64),
+        arguments: [u64; 6],
+    ) {
+        if self.tells(function) {
+            let mut bytes = record::ENTER.to_le_bytes().to_vec();
+            bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
+            bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
+            self.record(&bytes);
+            self.stops.told.insert(back);
+        }
+        let heap = self.heap.as_mut();
+        if heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments)) {
+            self.record_suspect(
+                function,
+                Look { address: arguments[0], size: 0, write: false },
+                CALL,
+            );
         }
     }
 }

@@ -1,10 +1,9 @@
 //! `whydunit slice`: what a value was made from.
 
 use super::run::Guest;
-use super::slicing::execution::{Execution, recording_of};
-use super::slicing::save::Source;
+use super::slicing::execution::Execution;
 use super::slicing::without::{self, Without};
-use super::slicing::{dot, instructions, late, pager, text, windows};
+use super::slicing::{dot, instructions, late, pager, save, text, windows};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::style::Style;
@@ -15,6 +14,9 @@ use analyze::slice::{Follow, Slice as Answer, View};
 use anyhow::{Context, bail};
 use serde::Serialize;
 use std::path::PathBuf;
+
+/// Instructions shown of a program without source, unless all are asked for.
+const SHOWN: usize = 40;
 
 /// Arguments of `whydunit slice`.
 #[derive(clap::Args)]
@@ -143,20 +145,16 @@ impl Slice {
         if let Some(file) = self.save.as_ref().filter(|file| !self.force && file.exists()) {
             bail!("{} is there already; --force overwrites it", file.display());
         }
-        let source = self.save.as_ref().map(|_| Source::of(&self.guest)).transpose()?;
         let mut known = None;
-        let mut execution = match (&self.events, &source) {
-            (Some(events), _) => Execution::open(events, &self.guest.command()[0])?,
-            (None, Some(source)) => Execution::replay(source.file(), self.memory)?,
-            (None, None) => match recording_of(&self.guest).filter(|_| self.may_be_late()) {
-                Some(file) => {
-                    let ask = |execution: &Execution| self.late_answer(execution);
-                    let (execution, answer) = Execution::replay_late(file, self.memory, ask)?;
-                    known = answer;
-                    execution
-                }
-                None => Execution::run(&self.guest, self.memory)?,
-            },
+        let mut execution = match &self.events {
+            Some(events) => Execution::open(events, &self.guest.command()[0])?,
+            None if self.may_be_late() => {
+                let ask = |execution: &Execution| self.late_answer(execution);
+                let (execution, answer) = Execution::run_late(&self.guest, self.memory, ask)?;
+                known = answer;
+                execution
+            }
+            None => Execution::run(&self.guest, self.memory)?,
         };
         if let Some(without) = self.without {
             without::coarsen(&mut execution.trace, &execution.program, without);
@@ -170,8 +168,8 @@ impl Slice {
             }
         };
         execution.complete()?;
-        if let (Some(source), Some(file)) = (&source, &self.save) {
-            source.save(&execution, (&asked, &answer), file, self.force)?;
+        if let (Some(recording), Some(file)) = (execution.recording(), &self.save) {
+            save::save(recording, &execution, (&asked, &answer), file, self.force)?;
         }
         if self.instructions && !self.dot {
             let listed = instructions::list(&execution, &answer);
@@ -181,7 +179,8 @@ impl Slice {
         }
         let viewer = Viewer::new(&execution.trace, &execution.program).unfolding(self.unfolded());
         let view = { viewer }.view(&answer);
-        if !self.json && !self.dot && !self.no_pager && pager::is_possible() {
+        let navigable = view.statements.iter().any(|statement| statement.place.file.is_some());
+        if navigable && !self.json && !self.dot && !self.no_pager && pager::is_possible() {
             pager::show(&asked.words, &view).context("the terminal")?;
             return Ok(Exit::Clean);
         }
@@ -200,6 +199,7 @@ impl Slice {
             serde_json::to_string_pretty(&report)? + "\n"
         } else {
             self.text(&execution, (&asked, &answer), &view)
+                + &self.without_source(&execution, &answer, &view).unwrap_or_default()
         };
         render::print(&out).context("standard output")?;
         Ok(Exit::Clean)
@@ -217,6 +217,8 @@ impl Slice {
             && !(self.forward || self.json || self.instructions)
             && [&self.from, &self.to, &self.chop].iter().all(|moment| moment.is_none())
             && self.without.is_none()
+            && self.save.is_none()
+            && self.events.is_none()
     }
 
     /// The answer from the end of a run, if that is enough for it.
@@ -289,6 +291,20 @@ impl Slice {
         question.from = question.from.max(start.moment);
         question.within = Some(&between);
         Ok(question.answer(&execution.trace))
+    }
+
+    /// The instructions nearest to the question, where no statement has source.
+    fn without_source(
+        &self,
+        execution: &Execution,
+        answer: &Answer,
+        view: &View,
+    ) -> Option<String> {
+        if view.statements.iter().any(|statement| statement.place.file.is_some()) {
+            return None;
+        }
+        let listed = instructions::list(execution, answer).text();
+        Some(instructions::nearest(&listed, SHOWN, "--instructions"))
     }
 
     fn text(

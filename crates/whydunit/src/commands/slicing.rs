@@ -9,6 +9,7 @@ pub mod late;
 pub mod pager;
 pub mod recursion;
 pub mod save;
+pub mod source;
 pub mod text;
 pub mod windows;
 pub mod without;

@@ -6,12 +6,12 @@ use super::slicing::recursion::Endless;
 use super::slicing::{instructions, text, windows};
 use crate::exit::Exit;
 use crate::render::crash::Crash;
-use crate::render::source;
 use crate::render::style::Style;
 use crate::render::{self};
+use crate::render::{shell, source};
 use analyze::dependence::control::Control;
 use analyze::slice::Follow;
-use analyze::slice::ending::Asked;
+use analyze::slice::ending::{Asked, THE_WAY};
 use analyze::slice::explain::{Explanation, explain};
 use anyhow::Context;
 use serde::Serialize;
@@ -61,12 +61,7 @@ fn without_source(execution: &Execution, asked: &Asked) -> String {
     if listed.is_empty() {
         return "  nothing of it was made by the program itself\n".into();
     }
-    let mut out = String::from("  (no source; time, thread, instruction#execution)\n");
-    out.extend(listed.lines().take(SHOWN).map(|line| format!("  {line}\n")));
-    if let more @ 1.. = listed.lines().count().saturating_sub(SHOWN) {
-        out += &format!("  {more} more instructions; whydunit slice --kind thin --instructions\n");
-    }
-    out
+    instructions::nearest(&listed, SHOWN, "whydunit slice --kind thin --instructions")
 }
 
 #[derive(Serialize)]
@@ -140,7 +135,10 @@ impl Why {
             out += &format!("  where {}\n", values.join(", "));
         }
         out += before;
-        out += &format!("Where {} came from, nearest first:\n", asked.words);
+        out += &match asked.words.as_str() {
+            THE_WAY => "What led here, nearest first:\n".into(),
+            words => format!("Where {words} came from, nearest first:\n"),
+        };
         let view = &explanation.view;
         let shown = if self.all { usize::MAX } else { SHOWN };
         let made = |number: &usize| self.all || !view.statements[*number].hands_on;
@@ -156,9 +154,7 @@ impl Why {
         if view.statements.is_empty() {
             out += &without_source(execution, asked);
         }
-        let command: Vec<String> =
-            self.guest.command().iter().map(|part| part.to_string_lossy().into_owned()).collect();
-        let command = command.join(" ");
+        let command = shell::line(self.guest.command().iter().map(|part| part.to_string_lossy()));
         out += &format!(
             "Dig further: whydunit slice -- {command}   (everything, with control)\n             \
              whydunit slice --kind thin --at FILE:LINE#N --value EXPRESSION -- {command}\n             \

@@ -104,13 +104,10 @@ impl Blocks {
     /// Drops freed blocks from the map where memory is used anew or unmapped.
     pub fn forget(&mut self, begin: u64, size: u64) {
         let end = begin.saturating_add(size);
-        let mut gone: Vec<u64> = self.freed.range(begin..end).map(|(at, _)| *at).collect();
-        if let Some((at, id)) = self.freed.range(..begin).next_back()
-            && self.get(*id).is_some_and(|block| block.end() > begin)
+        // From the last one backwards: those that begin inside, and one that reaches in.
+        while let Some((&at, &id)) = self.freed.range(..end).next_back()
+            && (at >= begin || self.get(id).is_some_and(|block| block.end() > begin))
         {
-            gone.push(*at);
-        }
-        for at in gone {
             self.freed.remove(&at);
         }
     }

@@ -36,6 +36,7 @@ enum Stage {
 /// Starts the log of a fresh process, or waits for its region.
 pub fn start(engine: &mut Engine, thread: &mut Thread) {
     let Some(how) = engine.config.recording.clone() else { return };
+    super::files::map_shared(how.shared);
     if how.from.is_none() && how.to.is_none() {
         return begin(engine, thread);
     }
@@ -97,10 +98,11 @@ fn enter(engine: &mut Engine, thread: &mut Thread) {
 /// The region is over: the guest runs on, and nobody looks.
 fn leave(engine: &mut Engine) {
     let at = position(&engine.memory);
-    if let Some(recorder) = &mut engine.recorder {
+    let Engine { recorder, memory, .. } = engine;
+    if let Some(recorder) = recorder {
         recorder.put(&Entry::Stop(at), 0);
         recorder.log.finish();
-        recorder.tree.leave();
+        recorder.tree.leave(memory);
     }
     engine.recorder = None;
     engine.region.stage = Stage::Over;

@@ -4,23 +4,29 @@
 //! own log. So each process can be replayed by itself, and sees the others' writes when it saw them.
 //!
 //! The baton is a lock on a byte of the file that all processes of a recording share: the kernel
-//! gives it back when its holder dies, however that happens. A process keeps a copy of every shared
-//! page as it last knew it; only pages that are in memory at all are looked at.
+//! gives it back when its holder dies, however that happens.
+//!
+//! * [`pages`]: a copy of every shared page as it was last known;
+//! * [`watch`]: which of them this process has written to;
+//! * [`journal`]: which of them the others have.
+
+mod journal;
+mod pages;
+mod watch;
+
+pub use pages::{PAGE, resident};
+pub use watch::move_to;
 
 use super::Recorder;
 use super::files::shared;
 use crate::runner::engine::Engine;
-use crate::runner::guest::Checked;
 use crate::runner::memory::{Mapping, Memory};
-use crate::runner::signal::frame::GuestMemory;
 use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
+use pages::{Changed, Pages};
 use recording::log::{Entry, Position};
-use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-const PAGE: u64 = 4096;
 /// How long a process waits before it looks again whether the holder has died.
 const WAITING_NANOSECONDS: i64 = 2_000_000;
 /// How long a process that has given way waits for somebody to take the baton.
@@ -35,16 +41,15 @@ pub struct Tree {
     /// This process among those who take part; zero if it does not.
     number: u32,
     holds: bool,
-    /// Shared pages as this process last knew them.
-    copies: BTreeMap<u64, Box<[u8]>>,
-    /// Whether the copies are older than this process's own last writes.
+    pages: Pages,
+    /// Whether what is known of the pages is older than this process's own last writes.
     stale: bool,
 }
 
 impl Tree {
     /// Takes no part yet.
     pub fn new(lock: i32) -> Self {
-        Self { lock, number: 0, holds: false, copies: BTreeMap::new(), stale: false }
+        Self { lock, number: 0, holds: false, pages: Pages::new(), stale: false }
     }
 
     /// Whether this process takes part.
@@ -60,14 +65,14 @@ impl Tree {
         self.number = shared().joined.fetch_add(1, Ordering::AcqRel) + 1;
         shared().members.fetch_add(1, Ordering::AcqRel);
         self.lock();
-        self.scan(memory, &mut |_, _| {});
+        self.pages.begin(memory);
     }
 
     /// Takes no part any more.
-    pub fn leave(&mut self) {
+    pub fn leave(&mut self, memory: &Memory) {
         if self.is_member() {
+            self.release(memory);
             shared().members.fetch_sub(1, Ordering::AcqRel);
-            self.unlock();
             self.number = 0;
         }
     }
@@ -84,6 +89,10 @@ impl Tree {
             wait(&shared().free, free, WAITING_NANOSECONDS);
         }
         self.holds = true;
+        if shared().holder.swap(self.number, Ordering::AcqRel) != 0 {
+            // Whoever had it died, and did not tell what it had written.
+            journal::tell_nothing();
+        }
         shared().turns.fetch_add(1, Ordering::AcqRel);
         if shared().yielding.load(Ordering::Acquire) > 0 {
             wake(&shared().turns);
@@ -93,6 +102,7 @@ impl Tree {
 
     fn unlock(&mut self) {
         self.holds = false;
+        shared().holder.store(0, Ordering::Release);
         self.set_lock(libc::F_UNLCK);
         if shared().waiting.load(Ordering::Acquire) > 0 {
             shared().free.fetch_add(1, Ordering::AcqRel);
@@ -112,64 +122,49 @@ impl Tree {
         if !self.holds {
             return;
         }
+        // A process that is alone need not look; whoever comes must.
         self.stale |= shared().members.load(Ordering::Acquire) <= 1;
-        if !self.stale {
-            self.scan(memory, &mut |_, _| {});
+        if self.stale {
+            journal::tell_nothing();
+        } else {
+            self.pages.settle(memory);
         }
         self.unlock();
     }
 
     /// Waits until this process may run; what the others have written meanwhile is told.
-    fn take(&mut self, memory: &Memory, changed: &mut dyn FnMut(u64, &[u8])) {
-        if !self.is_member() || self.holds {
-            return;
-        }
-        if self.lock() == self.number {
+    fn take(&mut self, memory: &Memory, changed: Changed) {
+        if !self.is_member() || self.holds || self.lock() == self.number {
             return;
         }
         if std::mem::take(&mut self.stale) {
-            self.copies.clear();
-            self.scan_all(memory, changed);
+            self.pages.take_all(memory, changed);
         } else {
-            self.scan(memory, changed);
+            self.pages.look(memory, changed);
         }
     }
 
-    /// Looks for pages that are not as they were last known.
-    fn scan(&mut self, memory: &Memory, changed: &mut dyn FnMut(u64, &[u8])) {
-        let copies = &mut self.copies;
-        each_page(memory, &mut |page, file, now| match copies.get_mut(&page) {
-            Some(copy) if **copy == *now => {}
-            Some(copy) => {
-                let differs = |(old, new): (&u8, &u8)| old != new;
-                let first = copy.iter().zip(now).position(differs).unwrap_or(0);
-                let last = copy.iter().zip(now).rposition(differs).unwrap_or(0);
-                changed(page + first as u64, &now[first..=last]);
-                copy.copy_from_slice(now);
-            }
-            None => {
-                if file || now.iter().any(|byte| *byte != 0) {
-                    changed(page, now);
-                }
-                copies.insert(page, now.into());
-            }
-        });
-    }
-
-    /// Takes every page for changed.
-    fn scan_all(&mut self, memory: &Memory, changed: &mut dyn FnMut(u64, &[u8])) {
-        let copies = &mut self.copies;
-        each_page(memory, &mut |page, _, now| {
-            changed(page, now);
-            copies.insert(page, now.into());
-        });
-    }
-
-    /// Other memory is there now.
-    pub fn forget(&mut self, range: Range<u64>) {
-        if !self.copies.is_empty() && !range.is_empty() {
-            self.copies.retain(|page, _| !range.contains(page));
+    /// A call has returned that may have arranged memory anew. Where it lets the process see pages
+    /// that others have written meanwhile.
+    pub fn called(&mut self, memory: &Memory, number: u64, a: [u64; 6], answer: i64) -> Vec<u64> {
+        if !self.is_member() || answer < 0 {
+            return Vec::new();
         }
+        let [start, length, third, ..] = a;
+        let from = |place: u64, length: u64| place..place.saturating_add(length);
+        match number as i64 {
+            libc::SYS_mmap => self.pages.forget(from(answer as u64, length)),
+            libc::SYS_munmap => self.pages.forget(from(start, length)),
+            libc::SYS_mremap => self.pages.forget(from(answer as u64, third)),
+            libc::SYS_shmat => {
+                let range = memory.find(answer as u64).map(|(range, _)| range);
+                self.pages.forget(range.unwrap_or_default());
+            }
+            libc::SYS_madvise if third as i32 == libc::MADV_REMOVE => self.pages.doubt(),
+            libc::SYS_mprotect => return self.pages.appear(memory, from(start, length)),
+            _ => {}
+        }
+        Vec::new()
     }
 }
 
@@ -186,49 +181,6 @@ fn wait(word: &AtomicU32, value: u32, nanoseconds: i64) {
 fn wake(word: &AtomicU32) {
     // SAFETY: a wake touches no memory.
     unsafe { syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
-}
-
-/// Hands on every page of shared memory that is in memory: its address, whether a file is behind
-/// it, its contents.
-fn each_page(memory: &Memory, put: &mut dyn FnMut(u64, bool, &[u8])) {
-    let mut buffer = vec![0; PAGE as usize];
-    let readable = |mapping: &Mapping| mapping.shared && mapping.protection & libc::PROT_READ != 0;
-    for (range, mapping) in memory.iter().filter(|(_, mapping)| readable(mapping)) {
-        let file = mapping.file.is_some();
-        for page in resident(range).into_iter().flat_map(|part| part.step_by(PAGE as usize)) {
-            if !file {
-                // SAFETY: the guest has this page and may read it; nobody can take it away.
-                put(page, file, unsafe {
-                    std::slice::from_raw_parts(page as *const u8, PAGE as usize)
-                });
-            } else if Checked.read(page, &mut buffer) {
-                // A file may be cut short by anyone.
-                put(page, file, &buffer);
-            }
-        }
-    }
-}
-
-/// The parts of a shared mapping that are in memory, whoever has put them there.
-pub fn resident(range: Range<u64>) -> Vec<Range<u64>> {
-    let pages = (range.end - range.start) / PAGE;
-    let mut there = vec![0u8; pages as usize];
-    // SAFETY: the kernel writes a byte for each page.
-    let answer = unsafe {
-        syscall!(libc::SYS_mincore, range.start, range.end - range.start, there.as_mut_ptr())
-    };
-    if answer < 0 {
-        return vec![range];
-    }
-    let mut parts: Vec<Range<u64>> = Vec::new();
-    for (index, _) in there.iter().enumerate().filter(|(_, byte)| **byte & 1 != 0) {
-        let page = range.start + index as u64 * PAGE;
-        match parts.last_mut() {
-            Some(last) if last.end == page => last.end += PAGE,
-            _ => parts.push(page..page + PAGE),
-        }
-    }
-    parts
 }
 
 /// Other processes may have the memory that is about to be mapped: this one takes part.
@@ -250,7 +202,7 @@ pub fn before_fork(engine: &mut Engine) {
     recorder.tree.join(memory);
     // What the child knows is what there is now.
     recorder.tree.stale = false;
-    recorder.tree.scan(memory, &mut |_, _| {});
+    recorder.tree.pages.settle(memory);
 }
 
 /// A file that can only be read is not changed through its mapping.
@@ -264,6 +216,8 @@ pub fn forked(recorder: &mut Recorder, memory: &Memory) {
         recorder.tree.number = shared().joined.fetch_add(1, Ordering::AcqRel) + 1;
         shared().members.fetch_add(1, Ordering::AcqRel);
         recorder.tree.holds = false;
+        recorder.tree.pages.forked(memory);
+        recorder.outsiders.forked();
         take(recorder, memory, None);
     }
 }
@@ -310,6 +264,13 @@ pub fn takes(engine: &mut Engine) {
 }
 
 fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
+    if let Some(path) = recorder.outsiders.find() {
+        let path = path.display();
+        super::refuse(&format!(
+            "a process that is not recorded has opened {path}, memory that the guest shares, and \
+             can write to it at any time"
+        ));
+    }
     let (mut writes, mut payload) = (Vec::new(), Vec::new());
     recorder.tree.take(memory, &mut |start, bytes| {
         writes.push((start, bytes.len() as u64));
@@ -342,21 +303,4 @@ pub fn gives_way(engine: &mut Engine) {
     wait(&shared().turns, turn, YIELDING_NANOSECONDS);
     shared().yielding.fetch_sub(1, Ordering::AcqRel);
     take(recorder, memory, Some(at));
-}
-
-/// A file or segment that was there before the recording began is somebody else's.
-pub fn is_foreign(seconds: u64, nanoseconds: u64) -> bool {
-    // The clock that files are stamped by is coarse.
-    const COARSE: u64 = 20_000_000;
-    let made = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
-    made + COARSE < shared().began.load(Ordering::Acquire)
-}
-
-/// Notes when the recording began, if this is the first process of it.
-pub fn begins() {
-    let mut now = [0u64; 2];
-    // SAFETY: the kernel writes one `timespec`.
-    unsafe { syscall!(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, now.as_mut_ptr()) };
-    let now = now[0] * 1_000_000_000 + now[1];
-    let _ = shared().began.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
 }

@@ -40,6 +40,7 @@ pub fn start(config: Config, block: Block) -> ! {
         source,
         recording,
         checks: 0,
+        last_call: 0,
         outputs: how.outputs,
         control: how.control.map(Control::new),
     };

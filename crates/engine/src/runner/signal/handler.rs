@@ -10,11 +10,12 @@ use crate::ring;
 use crate::runner::cache;
 use crate::runner::cpu::{self, Registers, VECTOR_MASK, cpu};
 use crate::runner::engine;
+use crate::runner::follow;
 use crate::runner::layout;
 use crate::runner::stack;
 use crate::runner::thread::{Thread, VECTOR_USED};
 use crate::runner::translate::facts::number;
-use crate::runner::translate::lower::{EXIT_FAULT, EXIT_SUSPECT};
+use crate::runner::translate::lower::{EXIT_FAULT, EXIT_SUSPECT, SLOT_RDX};
 use iced_x86::{Code, Decoder, DecoderOptions, Register};
 use std::arch::global_asm;
 use std::sync::atomic::Ordering;
@@ -128,6 +129,11 @@ fn interrupt(context: &mut Context, thread: &mut Thread) {
         context.registers[RIP] = landmarks.enter_start;
         context.registers[RSP] = cpu::host_stack();
         context.registers[FLAGS] = 2;
+    } else if follow::leaving().contains(&pc) {
+        cpu().attention = 1;
+        context.registers[RIP] = follow::leaving().start;
+        context.registers[RSP] = cpu::host_stack();
+        context.registers[FLAGS] = 2;
     } else if engine::is_running(thread) {
         cpu().attention = 1;
     }
@@ -209,6 +215,9 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     // Only we step through translated code; POPF may have cleared the flag that made it so.
     let stepping = info.number() == libc::SIGTRAP && info.code() == TRAP_TRACE;
     if stepping {
+        if follow::leaving().contains(&pc) {
+            return;
+        }
         // Out of the cache by the last step: the dispatcher is about to look anyway.
         context.registers[FLAGS] &= !TRAP_FLAG;
         if cache::contains(pc) && thread.attention != 0 {
@@ -240,7 +249,7 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
     }
     let Some(located) = engine::cache().locate(pc) else { fault_of_ours(&info, context) };
     let mut registers = guest_registers(context, &located);
-    if is_test(pc, located.fragment) {
+    if is_test(pc, located.fragment) || is_mark(&located) {
         // An address without a shadow or a value: the guest's own access will tell.
         registers.flags &= !TRAP_FLAG;
         thread.left_in = Some(located.left());
@@ -292,7 +301,7 @@ fn branch_target(context: &mut Context) -> Option<Target> {
 /// The register that points to the record under construction, in the translation at `pc`.
 fn record_register(pc: u64) -> Option<u8> {
     let fragment = engine::cache().locate(pc)?.fragment;
-    Some(engine::cache().fragment(fragment).observed()?.record_register)
+    engine::cache().fragment(fragment).record_register()
 }
 
 /// Whether the instruction at `pc` tests an access of the guest's or looks at its value, and is not
@@ -311,6 +320,16 @@ fn is_test(pc: u64, fragment: u32) -> bool {
         [base, index].into_iter().flatten().any(|register| [shadow, scratch].contains(&register))
     });
     is_test || values.is_some() && base == values
+}
+
+/// Whether it is a record about the place where a translation starts that is being written: the
+/// guest's first instruction has not begun. Only a stack that cannot be read faults there.
+fn is_mark(located: &cache::Located) -> bool {
+    let under_way = located.point.spills.iter().any(|spill| spill.slot == SLOT_RDX);
+    located.point.index == 0
+        && under_way
+        && engine::cache().fragment(located.fragment).is_marked()
+        && !located.boundary
 }
 
 /// A guest that has alignment checked must not notice that records are not aligned: if it was a

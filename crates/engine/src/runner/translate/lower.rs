@@ -16,6 +16,7 @@
 
 mod exits;
 mod indirect;
+mod marks;
 mod plain;
 mod reserved;
 mod returns;
@@ -72,6 +73,8 @@ pub enum ExitKind {
     Refuse(u64),
     /// The instruction at this address may not pass the filter.
     Suspect(u64),
+    /// The function at this address is called from somewhere that is not known.
+    Learn(u64),
     /// By way of the table of indirect branches; never comes to the dispatcher by this number.
     Indirect,
 }
@@ -159,6 +162,8 @@ struct Lower<'a> {
     pending: Vec<(Hole, Pending)>,
     pads: Vec<u64>,
     index: u16,
+    /// Whether a record says that the instruction is about to execute: no signal comes before it.
+    announced: bool,
     spills: Spills,
     body: u32,
     landing: u32,
@@ -201,6 +206,7 @@ pub fn lower(
         pending: Vec::new(),
         pads: Vec::new(),
         index: 0,
+        announced: false,
         spills: Spills::default(),
         body: 0,
         landing: 0,
@@ -243,7 +249,7 @@ impl Lower<'_> {
         self.map.add(Point {
             offset: self.emit.offset(),
             index: self.index,
-            boundary,
+            boundary: boundary && !self.announced,
             repeating: false,
             spills: self.spills,
         });
@@ -304,9 +310,13 @@ impl Lower<'_> {
                 self.spills = self.reserved();
                 self.note(true);
             }
+            if index == 0 {
+                self.marks();
+            }
             self.observe_before();
             self.one();
             self.observe_after();
+            self.announced = false;
         }
         let last = self.superblock.guests.last().expect("a superblock is never empty");
         let falls_through = last.role != Role::Last

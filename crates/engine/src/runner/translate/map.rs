@@ -181,10 +181,17 @@ impl Map {
 
     /// Guest address of an instruction of the superblock at `pc`.
     pub fn pc_of(&self, pc: u64, index: u16) -> Option<u64> {
+        self.pcs(pc).nth(usize::from(index))
+    }
+
+    /// Guest addresses of the instructions of the superblock at `pc`.
+    pub fn pcs(&self, pc: u64) -> impl Iterator<Item = u64> {
         let mut packed = &*self.pcs;
-        (0..=index).try_fold(pc, |before, _| {
+        let mut last = pc;
+        std::iter::from_fn(move || {
             let distance = take(&mut packed)?;
-            Some(before.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg()))
+            last = last.wrapping_add(distance >> 1 ^ (distance & 1).wrapping_neg());
+            Some(last)
         })
     }
 }

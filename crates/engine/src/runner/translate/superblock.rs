@@ -85,6 +85,19 @@ pub struct Superblock {
     pub next: u64,
     /// Whether it is one instruction for one execution.
     pub alone: bool,
+    /// What it appends to the event stream when it is entered.
+    pub marks: Marks,
+}
+
+/// Records about the place where a superblock starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Marks {
+    /// A probed function is entered.
+    pub enters: bool,
+    /// A probed function may have returned.
+    pub returns: bool,
+    /// The engine follows calls itself: it is called instead of a record being written.
+    pub follows: bool,
 }
 
 impl Superblock {
@@ -201,7 +214,8 @@ pub fn decode<S: CodeSource>(
             next = builder.build(back)?;
         }
     }
-    let mut superblock = Superblock { pc, guests: builder.guests, next, alone: limits.alone };
+    let (guests, alone, marks) = (builder.guests, limits.alone, Marks::default());
+    let mut superblock = Superblock { pc, guests, next, alone, marks };
     find_liveness(&mut superblock);
     Ok(superblock)
 }

@@ -2,6 +2,7 @@
 
 use super::{Contents, Process};
 use crate::render::crash::signal_name;
+use crate::render::shell;
 use crate::render::style::Style;
 use recording::{End, Origin, Text};
 use std::collections::BTreeMap;
@@ -25,7 +26,7 @@ pub fn page(contents: &Contents<'_>, style: Style) -> String {
         if contents.complete { contents.state.clone() } else { style.alarm(&contents.state) };
     row("state", &state);
     row("command", &style.strong(&command(&meta.command)));
-    row("folder", &shown(&meta.directory));
+    row("folder", &shell::word(&meta.directory.to_string()));
     row("recorded", &recorded(contents));
     row("took", &contents.duration.map_or_else(String::new, duration));
     row(
@@ -172,24 +173,8 @@ fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// A command line as a shell would take it, on one line whatever is in it.
 fn command(words: &[Text]) -> String {
-    words.iter().map(shown).collect::<Vec<_>>().join(" ")
-}
-
-/// A word; quoted where a shell would take it for something else.
-fn shown(word: &Text) -> String {
-    let text = word.to_string();
-    let plain = |c: char| c.is_alphanumeric() || "@%+=:,./-_".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        return text;
-    }
-    let visible: String = text.chars().flat_map(|c| visible(c).collect::<Vec<_>>()).collect();
-    format!("'{}'", visible.replace('\'', "'\\''"))
-}
-
-fn visible(c: char) -> Box<dyn Iterator<Item = char>> {
-    if c.is_control() { Box::new(c.escape_default()) } else { Box::new(std::iter::once(c)) }
+    shell::line(words.iter().map(Text::to_string))
 }
 
 /// Bytes, in the largest unit that leaves a number above one.

@@ -7,7 +7,9 @@ use super::watch::{Found, Watch};
 use crate::commands::run::fault_or_input;
 use crate::render;
 use analyze::rules::machine::allocator::{Allocators, Role};
+use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
+use analyze::rules::ordinary;
 use anyhow::{Context, bail};
 use engine::config::Schedule;
 use engine::host::{Job, Outcome, Record as How};
@@ -48,6 +50,7 @@ pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
         job.plan.filter = Some(Filter::Shadow { reads: bits, writes: bits, paint: Vec::new() });
         job.plan.heap = heap_functions(&chosen.allocators);
         job.plan.names.extend(job.plan.heap.iter().map(|function| function.name.clone()));
+        job.plan.quiet = chosen.rules.iter().filter(|rule| is_light(rule)).all(hears_of_unusual);
     }
     job.record = Some(How { schedule: Schedule::Fair, cut: false, from: None, to: None });
     let recorded = replay::record_observed(&job, &path, true, &mut |pid| watch.consumer(pid));
@@ -75,21 +78,29 @@ pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
 }
 
 /// Whether a rule needs only allocations, calls of functions and the like.
-fn is_light(rule: &analyze::rules::model::Rule) -> bool {
+fn is_light(rule: &Rule) -> bool {
     let needs = Needs::of(rule);
     !(needs.accesses || needs.pointers || needs.descriptors || needs.contents)
 }
 
+/// Whether a rule needs no allocations but unusual ones: those are suspicions anyway.
+fn hears_of_unusual(rule: &Rule) -> bool {
+    !Needs::of(rule).allocations || ordinary::fails(rule)
+}
+
 fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
     let function = |name: String| {
-        let role = match allocators.named(&name)?.role {
+        let allocator = allocators.named(&name)?;
+        let role = match allocator.role {
             Role::Allocate { size, count, .. } => HeapRole::Allocate(size, count),
             Role::Resize { size, count } => HeapRole::Resize(size, count),
             Role::AllocateTo { size } => HeapRole::AllocateTo(size),
             Role::Free => HeapRole::Free,
             Role::Measure => HeapRole::Measure,
         };
-        Some(HeapFunction { name, role })
+        // Families are few; those of a file with more than fit are told apart less well.
+        let family = allocator.family as u8;
+        Some(HeapFunction { name, role, family })
     };
     allocators.names().into_iter().filter_map(function).collect()
 }

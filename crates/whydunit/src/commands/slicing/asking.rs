@@ -85,7 +85,7 @@ impl Execution {
         for Asked { wants, words, pc, .. } in &mut asked {
             if wants.parts.is_empty() && wants.memory.is_empty() && wants.control.is_none() {
                 wants.control = *pc;
-                *words = "the way here".into();
+                *words = ending::THE_WAY.into();
             }
         }
         asked

@@ -1,6 +1,7 @@
 //! An execution to ask about: run here and now, or saved before.
 
 use super::late::Late;
+use super::source::Source;
 use super::windows;
 use crate::commands::files::Files;
 use crate::commands::run::{Guest, fault_or_input};
@@ -13,15 +14,13 @@ use engine::host::{Ending, Outcome};
 use engine::report::CrashReport;
 use events::file::{self, ReadError};
 use events::{Consumer, Plan};
-use recording::{End, Recording};
+use recording::{End, Origin, Recording, log};
 use replay::{Session, Shown, Timeline};
-use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::BufReader;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 use symbols::{DebugFiles, Image, LoadedModule, Program};
 
 /// Where the engine loads programs that can be loaded anywhere.
@@ -39,74 +38,33 @@ pub struct Execution {
     pub observed: Option<(usize, usize)>,
     /// Files of the program that a recording had to stand in for.
     _files: Files,
-}
-
-type Traces = Arc<Mutex<BTreeMap<i32, Trace>>>;
-
-/// A trace that is left behind when the stream ends.
-struct Leaving {
-    process: i32,
-    trace: Trace,
-    traces: Traces,
-}
-
-impl Consumer for Leaving {
-    fn records(&mut self, bytes: &[u8]) {
-        self.trace.records(bytes);
-    }
-
-    fn end(&mut self) {
-        self.trace.end();
-        let mut traces = self.traces.lock().unwrap_or_else(|broken| broken.into_inner());
-        traces.insert(self.process, std::mem::take(&mut self.trace));
-    }
+    source: Option<Source>,
 }
 
 impl Execution {
-    /// Runs a program, or replays a recording if that is what it is.
+    /// Records a program, or takes a recording if that is what it is, and replays it.
     pub fn run(guest: &Guest, memory: u64) -> anyhow::Result<Self> {
-        if let Some(file) = recording_of(guest) {
-            return Self::replay(file, memory);
-        }
-        let traces = Traces::default();
-        let plan = windows::plan();
-        let mut first = None;
-        let outcome = guest.run(plan, &mut |process| {
-            first.get_or_insert(process);
-            Box::new(Leaving { process, trace: Trace::default(), traces: traces.clone() })
-        })?;
-        let mut traces = std::mem::take(&mut *traces.lock().unwrap_or_else(|e| e.into_inner()));
-        let crash = outcome.crashes.first();
-        let process = crash.map(|crash| crash.process).or(first).unwrap_or_default();
-        let Some(trace) = traces.remove(&process) else {
-            bail!("nothing of the program was observed");
-        };
-        let program = match crash {
-            Some(report) => crash::program(report),
-            None => executable(&guest.command()[0])?,
-        };
-        let (outcome, observed) = (Some(outcome), None);
-        Ok(Self { trace, program, outcome, observed, _files: Files::default() })
-    }
-
-    /// Replays the process of a recording that failed, or the first one.
-    pub fn replay(file: &Path, memory: u64) -> anyhow::Result<Self> {
-        let (mut execution, line) = Self::begin(file)?;
+        let source = Source::of(guest)?;
+        let (mut execution, line) = Self::begin(source.file())?;
         execution.trace = windows::survey(line, memory)?;
+        execution.source = Some(source);
         Ok(execution)
     }
 
-    /// Replays it only as far back as a question turns out to need, if it can be asked so: `ask`
-    /// gives its answer, or nothing if more is needed. The answer is `None` if all of it is.
-    pub fn replay_late<T>(
-        file: &Path,
+    /// The same, but observes only as much of the end as a question turns out to need: `ask` gives
+    /// the answer, or nothing if there must be more. Without an answer all has been observed.
+    pub fn run_late<T>(
+        guest: &Guest,
         memory: u64,
         mut ask: impl FnMut(&Self) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<(Self, Option<T>)> {
-        let (mut execution, mut line) = Self::begin(file)?;
+        let source = Source::of(guest)?;
+        let (mut execution, mut line) = Self::begin(source.file())?;
+        execution.source = Some(source);
         let mut late = Late::of(&line);
         while let Some(trace) = late.more(&mut line, memory)? {
             execution.trace = trace;
+            // A moment that is not found may lie further back.
             if let Ok(Some(answer)) = ask(&execution) {
                 execution.observed = Some(late.observed());
                 return Ok((execution, Some(answer)));
@@ -116,7 +74,13 @@ impl Execution {
         Ok((execution, None))
     }
 
-    /// An execution of which nothing has been observed yet, and where that can be had.
+    /// The recording, if it is one.
+    pub fn recording(&self) -> Option<&Path> {
+        self.source.as_ref().map(Source::file)
+    }
+
+    /// The process of a recording that failed, or the first one: how it ended, and where it can be
+    /// observed. Nothing has been yet.
     fn begin(file: &Path) -> anyhow::Result<(Self, Timeline)> {
         let unusable = || format!("{} cannot be replayed", file.display());
         let session = Session::open(file).with_context(unusable)?;
@@ -124,13 +88,14 @@ impl Execution {
         let mut line = session.timeline(process).map_err(fault_or_input)?;
         windows::prepare(&mut line);
         let mut end = line.end().map_err(fault_or_input)?.clone();
-        let (ending, killed) = match end.ending {
-            Some(recording::log::Ending::Exit(code)) => (Ending::Exit(code), false),
-            Some(recording::log::Ending::Signal(signal)) => (Ending::Signal(signal), true),
-            None => (Ending::Exit(0), false),
+        let ending = match (end.ending, end_of(session.recording(), process)) {
+            (Some(log::Ending::Exit(code)), _) => Some(Ending::Exit(code)),
+            (Some(log::Ending::Signal(signal)), _) => Some(Ending::Signal(signal)),
+            (None, End::Killed(signal)) => Some(Ending::Signal(signal)),
+            (None, _) => None,
         };
         let mut crashes = Vec::new();
-        if killed {
+        if let Some(log::Ending::Signal(_)) = end.ending {
             let make = &mut |_| -> Box<dyn Consumer> { Box::new(events::Discard::default()) };
             let plan = Plan::default();
             let replayed = session.replay_and_report(process, plan, Shown::Nothing, make);
@@ -145,10 +110,10 @@ impl Execution {
             Some(report) => crash::program(report),
             None => crash::program_of(&end.modules),
         };
-        let outcome = Outcome { ending, crashes, notes: Vec::new(), refused: None };
-        let outcome = Some(outcome);
+        let known = |ending| Outcome { ending, crashes, notes: Vec::new(), refused: None };
+        let (outcome, observed) = (ending.map(known), None);
         let trace = Trace::default();
-        Ok((Self { trace, program, outcome, observed: None, _files: files }, line))
+        Ok((Self { trace, program, outcome, observed, _files: files, source: None }, line))
     }
 
     /// Reads a saved stream of events.
@@ -178,7 +143,8 @@ impl Execution {
                 path.display()
             ));
         }
-        Ok(Self { trace, program, outcome: None, observed: None, _files: Files::default() })
+        let (outcome, observed) = (None, None);
+        Ok(Self { trace, program, outcome, observed, _files: Files::default(), source: None })
     }
 
     /// Whether all that was asked about could be looked at.
@@ -199,7 +165,10 @@ impl Execution {
 
     /// How it ended, in the words of slices.
     pub fn ended(&self) -> Ended {
-        let Some(report) = self.crash() else { return Ended::Exit };
+        let Some(report) = self.crash() else {
+            let exited = matches!(&self.outcome, Some(Outcome { ending: Ending::Exit(_), .. }));
+            return if exited { Ended::Exit } else { Ended::Stopped };
+        };
         if report.code > 0 {
             let code = crash::code_at(report, report.pc);
             return Ended::Fault { pc: report.pc, code, stack: report.general[4] };
@@ -215,24 +184,37 @@ impl Execution {
             (Some(report), _) => Crash::of(report).finding.title,
             (None, Some(Ending::Exit(code))) => format!("the program ended with exit code {code}"),
             (None, Some(Ending::Signal(signal))) => {
-                format!("the program was ended by {}", crash::signal_name(signal))
+                let signal = crash::signal_name(signal);
+                format!("the program was ended by {signal}; the recording ends a little before")
             }
-            (None, None) => "the events end here".into(),
+            (None, None) => "what is known of the program ends here".into(),
         }
     }
 }
 
-/// The recording that is given in place of a program, if it is one.
-pub fn recording_of(guest: &Guest) -> Option<&Path> {
-    let [only] = guest.command() else { return None };
-    Some(Path::new(only)).filter(|file| Recording::open(file).is_ok())
+/// The process of a recording to explain: the program itself if a signal ended it, else the first
+/// that one did, else the program.
+pub fn failed(recording: &Recording) -> u32 {
+    let program = program(recording);
+    let is_killed = |process: u32| matches!(end_of(recording, process), End::Killed(_));
+    let processes = recording.processes().iter().map(|start| start.process);
+    std::iter::once(program).chain(processes).find(|process| is_killed(*process)).unwrap_or(program)
 }
 
-/// The first process of a recording that a signal ended, or else the first.
-pub fn failed(recording: &Recording) -> u32 {
-    let processes = recording.summary().map_or(&[][..], |summary| &summary.processes);
-    let killed = processes.iter().find(|process| matches!(process.end, End::Killed(_)));
-    killed.map_or(0, |process| process.process)
+/// The program that was recorded: the last that the first process became.
+fn program(recording: &Recording) -> u32 {
+    let mut process = 0;
+    while let Some(next) = recording.processes().iter().find(|start| {
+        start.parent == Some(process) && start.process > process && start.origin == Origin::Exec
+    }) {
+        process = next.process;
+    }
+    process
+}
+
+fn end_of(recording: &Recording, process: u32) -> End {
+    let ends = recording.summary().map_or(&[][..], |summary| &summary.processes);
+    ends.iter().find(|end| end.process == process).map_or(End::Unknown, |end| end.end)
 }
 
 /// The program's file alone, where the engine loads it.

@@ -1,11 +1,17 @@
 //! A slice as instructions: every execution in it, and every edge between two.
 
 use super::execution::Execution;
+use crate::render::assembly;
+use analyze::dependence::control::Code;
 use analyze::slice::graph::{Because, Kind};
 use analyze::slice::{Slice, What};
 use base::{Address, Place};
 use serde::Serialize;
 use std::fmt::Write;
+use symbols::program::CodePlace;
+
+/// Bytes that no instruction has more of.
+const LONGEST: usize = 15;
 
 /// An execution.
 #[derive(Serialize)]
@@ -17,6 +23,15 @@ struct Executed {
     /// Which execution of the instruction it is.
     instance: i64,
     place: Place,
+    /// The function by symbol table, and how far into it the instruction is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    symbol: Option<String>,
+    /// The file that the code is from, and where in its addresses.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    module: Option<String>,
+    /// Its text, if the code is at hand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instruction: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     system_call: Option<String>,
 }
@@ -49,12 +64,16 @@ pub fn list(execution: &Execution, answer: &Slice) -> Listed {
             }
             _ => None,
         };
+        let known = execution.program.symbolise(pc);
         Some(Executed {
             moment: node.moment.0,
             thread: node.thread,
             pc,
             instance: node.instance,
-            place: execution.program.symbolise(pc).place(),
+            place: known.place(),
+            symbol: known.symbol.as_ref().map(|(name, offset)| format!("{name}+{offset:#x}")),
+            module: module(execution, &known),
+            instruction: instruction(execution, pc),
             system_call,
         })
     });
@@ -71,6 +90,29 @@ pub fn list(execution: &Execution, answer: &Slice) -> Listed {
     Listed { executions: executed.collect(), edges: edges.collect(), cut: answer.cut }
 }
 
+/// The first lines of a list, for a program that has no source to be shown, and what shows all.
+pub fn nearest(listed: &str, shown: usize, all: &str) -> String {
+    let mut out = String::from("  (no source; time, thread, address#execution, instruction)\n");
+    out.extend(listed.lines().take(shown).map(|line| format!("  {line}\n")));
+    if let more @ 1.. = listed.lines().count().saturating_sub(shown) {
+        out += &format!("  {more} more instructions; {all}\n");
+    }
+    out
+}
+
+fn instruction(execution: &Execution, pc: Address) -> Option<String> {
+    let mut code = [0; LONGEST];
+    let length = execution.program.read(pc.0, &mut code);
+    assembly::first(&code[..length], pc.0)
+}
+
+/// `libc.so.6+0x9d8a3`.
+fn module(execution: &Execution, place: &CodePlace) -> Option<String> {
+    let file = place.module.as_ref()?.file_name()?.to_string_lossy();
+    let (loaded, _) = execution.program.locate(place.address)?;
+    Some(format!("{file}+{}", Address(place.address.0.wrapping_sub(loaded.bias()))))
+}
+
 fn because(because: Because) -> String {
     match because {
         Because::Branch => "branch".into(),
@@ -80,14 +122,28 @@ fn because(because: Because) -> String {
     }
 }
 
+impl Executed {
+    /// Where it is, in what the program's authors or at least its linker call it.
+    fn location(&self) -> String {
+        let module = self.module.as_deref().unwrap_or("an unknown file");
+        match (&self.place.file, &self.symbol) {
+            (Some(_), _) => self.place.to_string(),
+            (None, Some(symbol)) => format!("{symbol} in {module}"),
+            (None, None) => module.into(),
+        }
+    }
+}
+
 impl Listed {
     /// One execution a line.
     pub fn text(&self) -> String {
         let mut out = String::new();
         for executed in self.executions.iter().flatten() {
-            let Executed { moment, thread, pc, instance, place, system_call } = executed;
-            let call = system_call.as_deref().unwrap_or_default();
-            let _ = writeln!(out, "@{moment} /{thread} *{pc}#{instance}  {place} {call}");
+            let Executed { moment, thread, pc, instance, .. } = executed;
+            let instruction = executed.instruction.as_deref().unwrap_or("?");
+            let _ = write!(out, "@{moment} /{thread} *{pc}#{instance}  {instruction}");
+            let call = executed.system_call.iter().map(|call| format!("; {call}"));
+            out.extend(call.chain([format!("   {}\n", executed.location())]));
         }
         out
     }

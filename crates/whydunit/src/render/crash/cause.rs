@@ -87,6 +87,7 @@ fn sent(report: &CrashReport, calls: &[&str]) -> String {
     match signal_name(report.signal).as_str() {
         "SIGABRT" if itself => aborted(calls),
         _ if itself => "the program sent it to itself".into(),
+        _ if report.sender == 0 => "another process sent it".into(),
         _ => format!("process {} sent it", report.sender),
     }
 }

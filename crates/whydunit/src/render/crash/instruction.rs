@@ -1,8 +1,9 @@
 //! The instruction that a signal stopped: its text, the registers it uses and the memory it names.
 
+use crate::render::assembly;
 use iced_x86::{
-    Decoder, DecoderOptions, Formatter, Instruction, InstructionInfoFactory, IntelFormatter,
-    Mnemonic, OpAccess, OpKind, Register,
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
+    Register,
 };
 use serde::Serialize;
 
@@ -71,7 +72,7 @@ impl Stopped {
             Some(Access { address, size, write: writes(memory.access()) })
         });
         let accesses = accesses.collect();
-        Some(Self { text: text(&instruction), registers, accesses, instruction })
+        Some(Self { text: assembly::text(&instruction), registers, accesses, instruction })
     }
 
     /// The access that a fault at `address` belongs to.
@@ -172,19 +173,6 @@ fn writes(access: OpAccess) -> bool {
         access,
         OpAccess::Write | OpAccess::CondWrite | OpAccess::ReadWrite | OpAccess::ReadCondWrite
     )
-}
-
-fn text(instruction: &Instruction) -> String {
-    let mut formatter = IntelFormatter::new();
-    let options = formatter.options_mut();
-    options.set_hex_prefix("0x");
-    options.set_hex_suffix("");
-    options.set_uppercase_hex(false);
-    options.set_small_hex_numbers_in_decimal(true);
-    options.set_space_after_operand_separator(true);
-    let mut text = String::new();
-    formatter.format(instruction, &mut text);
-    text
 }
 
 #[cfg(test)]

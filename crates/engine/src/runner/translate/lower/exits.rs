@@ -25,6 +25,8 @@ pub(super) enum Pending {
     Suspect { index: u16, fields: u16 },
     /// The same, of a repeated string instruction.
     SuspectRepeat { index: u16, fields: u16 },
+    /// A function is entered from somewhere that is not known.
+    Learn,
 }
 
 /// An exit that has not been written yet.
@@ -35,6 +37,18 @@ pub(super) struct Leaving {
     pub(super) tick: bool,
     pub(super) fields: u16,
     pub(super) taken: bool,
+}
+
+/// Which cells of the countdown ticks are taken from: of those that often come one after the other
+/// each has its own.
+pub(super) const RETURN: usize = 0;
+pub(super) const INDIRECT: usize = 1;
+/// This one and the next.
+const DIRECT: usize = 2;
+
+/// Address of a cell of the countdown.
+pub(super) fn cell(number: usize) -> u64 {
+    cpu::field(offset_of!(Cpu, ticks)) + 8 * number as u64
 }
 
 impl Lower<'_> {
@@ -86,6 +100,10 @@ impl Lower<'_> {
                 Pending::SuspectRepeat { index, fields } => {
                     self.emit.fill(hole);
                     self.suspect_repeat(index, fields);
+                }
+                Pending::Learn => {
+                    self.emit.fill(hole);
+                    self.learn();
                 }
             }
         }
@@ -152,7 +170,7 @@ impl Lower<'_> {
     }
 
     fn exit_with_tick(&mut self, number: u32, kind: ExitKind, executed: u16) {
-        let ticks = cpu::field(offset_of!(Cpu, ticks));
+        let ticks = cell(DIRECT + self.guest().pc() as usize % 2);
         let flags_dead = self.flags_dead_at(kind);
         let out = if flags_dead {
             self.emit.decrement_cell(ticks);
@@ -215,7 +233,7 @@ impl Lower<'_> {
 
     /// Takes one from the ticks, and leaves when none are left. The branch has happened.
     fn count_tick(&mut self, flags_dead: bool, when_out: ExitKind) {
-        let ticks = cpu::field(offset_of!(Cpu, ticks));
+        let ticks = cell(DIRECT);
         if flags_dead {
             self.emit.decrement_cell(ticks);
             let hole = self.emit.branch_hole(Condition::EQUAL);

@@ -1,7 +1,7 @@
 //! Branches whose target is a value: by way of the table that takes some bits of a pc to the
 //! translation it probably has.
 
-use super::exits::Pending;
+use super::exits::{self, Pending};
 use super::{Exit, ExitKind, Lower, SLOT_RCX, SLOT_RDX, slot};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
@@ -104,7 +104,7 @@ impl Lower<'_> {
     pub(super) fn go(&mut self, fields: u16) {
         self.foot_of_indirect(fields);
         if self.plan.ticks {
-            let ticks = cpu::field(offset_of!(Cpu, ticks));
+            let ticks = exits::cell(exits::INDIRECT);
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
             self.emit.store_cell(ticks, RCX);

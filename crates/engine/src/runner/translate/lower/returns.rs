@@ -18,7 +18,7 @@
 //! Each call must have its return, or the processor's stack is off by one for all callers: a call
 //! is translated in line, without either, only if nothing in it can leave the superblock.
 
-use super::exits::Pending;
+use super::exits::{self, Pending};
 use super::indirect::Target;
 use super::{Lower, SLOT_RCX, SLOT_RDX};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
@@ -124,7 +124,7 @@ impl Lower<'_> {
         self.note(false);
         self.foot_of_indirect(self.fields());
         if self.plan.ticks {
-            let ticks = cpu::field(offset_of!(Cpu, ticks));
+            let ticks = exits::cell(exits::RETURN);
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
             self.emit.store_cell(ticks, RCX);

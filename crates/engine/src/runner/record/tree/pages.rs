@@ -1,0 +1,253 @@
+//! Shared pages as this process last knew them, and how it finds out which of them are not so any
+//! more: from the kernel those that it has written itself, from the others theirs. Where that is not
+//! known every page that is in memory is compared.
+
+use super::journal::{self, Reader};
+use super::watch::Watch;
+use crate::runner::guest::Checked;
+use crate::runner::memory::Memory;
+use crate::runner::signal::frame::GuestMemory;
+use crate::runner::sys::syscall;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+
+/// What is told of pages that have changed: where, and what is there now.
+pub type Changed<'a> = &'a mut dyn FnMut(u64, &[u8]);
+
+/// The shared pages of this process.
+pub struct Pages {
+    copies: BTreeMap<u64, Box<[u8]>>,
+    /// Pages that may have changed while the process could not read them.
+    hidden: BTreeSet<u64>,
+    watch: Option<Watch>,
+    /// Whether it makes sense to start a watch.
+    can_watch: bool,
+    reader: Reader,
+}
+
+/// Which of its pages a process looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Which {
+    All,
+    /// Those of files, which the kernel does not watch.
+    Files,
+}
+
+impl Pages {
+    /// Knows none.
+    pub fn new() -> Self {
+        let (copies, hidden) = (BTreeMap::new(), BTreeSet::new());
+        Self { copies, hidden, watch: None, can_watch: true, reader: Reader::default() }
+    }
+
+    /// Takes what is there for known.
+    pub fn begin(&mut self, memory: &Memory) {
+        self.reader = Reader::at_end();
+        self.is_watched(memory);
+        self.scan(memory, Which::All, &mut |_, _| {});
+    }
+
+    /// In a new child, which knows what its parent knew.
+    pub fn forked(&mut self, memory: &Memory) {
+        self.watch = None;
+        self.is_watched(memory);
+    }
+
+    /// Notes what this process has written itself, and tells the others.
+    pub fn settle(&mut self, memory: &Memory) {
+        let written = if self.is_watched(memory) { self.written() } else { None };
+        let mut changed = Vec::new();
+        let mut note = |page: u64, _: &[u8]| changed.push(page & !(PAGE - 1));
+        match written {
+            Some(pages) => {
+                for page in pages {
+                    if memory.is_readable(page, PAGE) {
+                        self.compare(page, false, &mut note);
+                    } else {
+                        self.copies.remove(&page);
+                        note(page, &[]);
+                    }
+                }
+                self.scan(memory, Which::Files, &mut |_, _| {});
+            }
+            None => self.scan(memory, Which::All, &mut note),
+        }
+        match &self.watch {
+            Some(watch) => {
+                changed.iter().filter_map(|page| watch.page(*page)).for_each(journal::tell)
+            }
+            None if changed.is_empty() => {}
+            None => journal::tell_nothing(),
+        }
+    }
+
+    /// Looks for what others have written.
+    pub fn look(&mut self, memory: &Memory, changed: Changed) {
+        let told = self.reader.read();
+        let watched = self.is_watched(memory);
+        let Some(told) = told.filter(|_| watched) else {
+            return self.scan(memory, Which::All, changed);
+        };
+        let mut places = std::mem::take(&mut self.hidden);
+        if let Some(watch) = &self.watch {
+            places.extend(told.into_iter().flat_map(|page| watch.places(page)));
+        }
+        for page in places {
+            if memory.is_readable(page, PAGE) {
+                self.compare(page, false, changed);
+            } else {
+                self.hidden.insert(page);
+            }
+        }
+        self.scan(memory, Which::Files, changed);
+    }
+
+    /// Takes every page for changed.
+    pub fn take_all(&mut self, memory: &Memory, changed: Changed) {
+        self.copies.clear();
+        self.reader = Reader::at_end();
+        self.is_watched(memory);
+        self.scan(memory, Which::All, changed);
+    }
+
+    /// The kernel has changed pages in a way that it does not watch.
+    pub fn doubt(&mut self) {
+        self.watch = None;
+    }
+
+    /// Other memory is there now.
+    pub fn forget(&mut self, range: Range<u64>) {
+        if range.is_empty() {
+            return;
+        }
+        if self.watch.as_ref().is_some_and(|watch| watch.touches(&range)) {
+            self.watch = None;
+        }
+        if !self.copies.is_empty() {
+            self.copies.retain(|page, _| !range.contains(page));
+        }
+        self.hidden.retain(|page| !range.contains(page));
+    }
+
+    /// Which pages of a range can be read again and may have changed meanwhile.
+    pub fn appear(&mut self, memory: &Memory, range: Range<u64>) -> Vec<u64> {
+        let here = self.hidden.range(range).copied();
+        let here: Vec<u64> = here.filter(|page| memory.is_readable(*page, PAGE)).collect();
+        for page in &here {
+            self.hidden.remove(page);
+            self.compare(*page, false, &mut |_, _| {});
+        }
+        here
+    }
+
+    /// Whether the kernel has watched all of this process's memory; from now on it does, if it can.
+    fn is_watched(&mut self, memory: &Memory) -> bool {
+        if self.watch.as_ref().is_some_and(|watch| watch.is_about(memory)) {
+            return true;
+        }
+        self.watch = None;
+        if self.can_watch {
+            self.watch = Watch::start(memory).ok();
+            self.can_watch = self.watch.is_some();
+        }
+        false
+    }
+
+    /// What the kernel says this process has written.
+    fn written(&mut self) -> Option<Vec<u64>> {
+        let pages = self.watch.as_ref()?.written().ok();
+        if pages.is_none() {
+            self.watch = None;
+        }
+        pages
+    }
+
+    /// Looks for pages that are not as they were last known.
+    fn scan(&mut self, memory: &Memory, which: Which, changed: Changed) {
+        let mut known = self.copies.keys().copied().peekable();
+        let mut pages = Vec::new();
+        for (range, mapping) in memory.iter().filter(|(_, mapping)| mapping.shared) {
+            let file = mapping.file.is_some();
+            if !file && which == Which::Files {
+                continue;
+            }
+            let mut there = resident(range.clone());
+            while let Some(page) = known.next_if(|page| *page < range.end) {
+                // Emptied, perhaps, and so not in memory any more.
+                if page >= range.start {
+                    there.push(page..page + PAGE);
+                }
+            }
+            let first = pages.len();
+            let readable = mapping.protection & libc::PROT_READ != 0;
+            for page in there.into_iter().flat_map(|part| part.step_by(PAGE as usize)) {
+                if readable {
+                    pages.push((page, file));
+                } else if !file {
+                    self.hidden.insert(page);
+                }
+            }
+            pages[first..].sort_unstable();
+        }
+        drop(known);
+        pages.dedup();
+        for (page, file) in pages {
+            self.compare(page, file, changed);
+        }
+    }
+
+    /// Looks at one page, which the guest has and may read.
+    fn compare(&mut self, page: u64, file: bool, changed: Changed) {
+        let mut buffer;
+        let now = if file {
+            buffer = [0; PAGE as usize];
+            // A file may be cut short by anyone.
+            if !Checked.read(page, &mut buffer) {
+                return;
+            }
+            &buffer[..]
+        } else {
+            // SAFETY: the guest has this page and may read it; nobody can take it away.
+            unsafe { std::slice::from_raw_parts(page as *const u8, PAGE as usize) }
+        };
+        match self.copies.get_mut(&page) {
+            Some(copy) if **copy == *now => {}
+            Some(copy) => {
+                let differs = |(old, new): (&u8, &u8)| old != new;
+                let first = copy.iter().zip(now).position(differs).unwrap_or(0);
+                let last = copy.iter().zip(now).rposition(differs).unwrap_or(0);
+                changed(page + first as u64, &now[first..=last]);
+                copy.copy_from_slice(now);
+            }
+            None => {
+                changed(page, now);
+                self.copies.insert(page, now.into());
+            }
+        }
+    }
+}
+
+/// The parts of a shared mapping that are in memory, whoever has put them there.
+pub fn resident(range: Range<u64>) -> Vec<Range<u64>> {
+    let pages = (range.end - range.start) / PAGE;
+    let mut there = vec![0u8; pages as usize];
+    // SAFETY: the kernel writes a byte for each page.
+    let answer = unsafe {
+        syscall!(libc::SYS_mincore, range.start, range.end - range.start, there.as_mut_ptr())
+    };
+    if answer < 0 {
+        return vec![range];
+    }
+    let mut parts: Vec<Range<u64>> = Vec::new();
+    for (index, _) in there.iter().enumerate().filter(|(_, byte)| **byte & 1 != 0) {
+        let page = range.start + index as u64 * PAGE;
+        match parts.last_mut() {
+            Some(last) if last.end == page => last.end += PAGE,
+            _ => parts.push(page..page + PAGE),
+        }
+    }
+    parts
+}
