@@ -19,6 +19,7 @@ use super::members::Members;
 use super::question::{Follow, Question};
 use super::wanters::Found;
 use crate::dependence::Trace;
+use crate::dependence::system_calls::HANDLER_REGISTERS;
 use crate::dependence::trace::{Item, When, address};
 use crate::semantics::{Form, Parts};
 use flows::Made;
@@ -103,8 +104,17 @@ impl<'a> Forward<'a> {
                     self.current.frames.unwound(slot);
                 }
             }
-            Item::Handler => self.current.frames.handler(),
-            Item::Resumed => self.current.frames.resumed(),
+            Item::Handler => {
+                self.current.frames.handler(self.current.marked.clone());
+                for register in HANDLER_REGISTERS {
+                    self.current.marked.clear(Parts::general(register, 0, 8));
+                }
+            }
+            Item::Resumed => {
+                if let Some(marks) = self.current.frames.resumed() {
+                    self.current.marked = marks;
+                }
+            }
         }
     }
 

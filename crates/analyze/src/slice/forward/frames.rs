@@ -25,6 +25,8 @@ pub struct Frame {
     branches: Vec<(u64, Option<u32>)>,
     /// Registers saved here with marks: address, register, marks.
     saved: Vec<(u64, u8, Registers)>,
+    /// Of a signal handler: marks of the registers that it interrupted.
+    interrupted: Registers,
 }
 
 impl Frame {
@@ -99,17 +101,18 @@ impl Frames {
         self.stack.pop_if(|frame| frame.slot == slot && !frame.handler);
     }
 
-    /// A signal handler is entered.
-    pub fn handler(&mut self) {
+    /// A signal handler is entered; registers had these marks.
+    pub fn handler(&mut self, interrupted: Registers) {
         self.top();
-        self.stack.push(Frame { handler: true, ..Frame::default() });
+        self.stack.push(Frame { handler: true, interrupted, ..Frame::default() });
     }
 
-    /// A signal handler returned to what it interrupted.
-    pub fn resumed(&mut self) {
-        if let Some(at) = self.stack.iter().rposition(|frame| frame.handler) {
-            self.stack.truncate(at);
-        }
+    /// A signal handler returned to what it interrupted: the marks that registers had then.
+    pub fn resumed(&mut self) -> Option<Registers> {
+        let at = self.stack.iter().rposition(|frame| frame.handler)?;
+        let marks = std::mem::take(&mut self.stack[at].interrupted);
+        self.stack.truncate(at);
+        Some(marks)
     }
 
     /// The number of the innermost frame in the slice, which gets one with all that called it.
