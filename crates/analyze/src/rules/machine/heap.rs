@@ -62,6 +62,9 @@ impl Machine {
                 None
             }
         };
+        if !self.needs.pointers && !self.watches_writes {
+            return;
+        }
         let place = self.chains.place(inside.back.wrapping_sub(1));
         let tag = result.map(Tag::of).unwrap_or_default();
         let thread = self.thread();
@@ -177,9 +180,11 @@ pub fn about_to(
     let cell = machine.thread().cells[ARGUMENTS[0]];
     let tagged = cell.tag.block();
     let address = arguments[0];
+    // Where the first argument is a size, there is no block to look for.
+    let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
     let by_address =
         || machine.blocks.beginning_at(address).or_else(|| machine.blocks.containing(address));
-    let block = tagged.or_else(by_address);
+    let block = tagged.or_else(|| if is_pointer { by_address() } else { None });
     let pointer = Pointer { address, block };
     let calls = machine.running().calls.callers();
     // Without calls in the stream the return address is all there is.
