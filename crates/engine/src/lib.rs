@@ -21,5 +21,7 @@ pub mod report;
 pub mod ring;
 pub mod runner;
 
+pub use runner::emulate::is_emulated;
+
 #[global_allocator]
 static ALLOCATOR: runner::arena::Allocator = runner::arena::Allocator;

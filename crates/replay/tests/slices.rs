@@ -238,10 +238,22 @@ fn a_signal_may_come_where_a_stretch_ends() {
             ways.entry((pair[0], pair[1])).or_default().push(moment);
         }
     }
-    let seldom = ways.values().filter(|moments| moments.len() < 100).flatten();
-    let mut moments: Vec<u64> = seldom.copied().collect();
+    let seldom = ways.iter().filter(|(_, moments)| moments.len() < 100);
+    let mut moments: Vec<u64> = seldom.clone().flat_map(|(_, moments)| moments.clone()).collect();
+    let mut to: std::collections::BTreeMap<u64, usize> = Default::default();
+    for ((_, target), moments) in seldom {
+        *to.entry(*target).or_default() += moments.len();
+    }
+    let handler = to.iter().max_by_key(|(_, times)| **times).map(|(pc, _)| *pc).expect("signals");
     moments.sort_unstable();
     moments.truncate(60);
+    let end = whole.seek_end().expect("the end");
+    let returns = moments.iter().filter(|moment| {
+        let (at, mut code) = (**moment as usize, [0]);
+        end.read(pcs[at], &mut code);
+        code == [0xc3] && pcs[at + 1] == handler
+    });
+    assert!(returns.count() > 0, "no signal came right behind a return");
     let statements = pcs.iter().filter(|pc| own(pc)).map(|pc| (*pc, *pc as u32)).collect();
     let until = moments.last().expect("signals") + 1000;
     let kept = Kept { moments, statements, until, about: "interrupted".into(), ..Kept::default() };

@@ -5,7 +5,8 @@
 //! - [`cells`]: the block that each pointer in a register or in memory was made from;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
-//! - [`calls`]: the active calls; [`allocator`]: which functions make and free blocks;
+//! - [`calls`]: the active calls; `frames`: what they do to the stack; [`allocator`]: which functions
+//!   make and free blocks; `heap`: what they do to it;
 //! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
 //! - [`numbers`]: the chains of values of four bytes;
 //! - [`pages`]: tables by address;
@@ -24,6 +25,8 @@ pub mod chains;
 pub mod code;
 pub mod contents;
 pub mod descriptors;
+mod frames;
+mod heap;
 pub mod locals;
 pub mod numbers;
 mod pages;
@@ -33,16 +36,16 @@ pub mod unwritten;
 pub mod variables;
 pub mod view;
 
-use super::model::{EventKind, REGION_HEAP, REGION_LEFT, REGION_STACK};
+use super::model::EventKind;
 use super::needs::Needs;
-use super::state::{BlockFacts, BlockId, Pointer, TraceEvent, Value};
-use allocator::{Allocator, Role};
-use blocks::{Blocks, Release, StackId};
+use super::state::{Pointer, TraceEvent, Value};
+use blocks::{Blocks, StackId};
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
-use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove, Transfer};
+use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER};
 use contents::Contents;
 use descriptors::Descriptors;
+pub use heap::about_to;
 use locals::Locals;
 use numbers::Numbers;
 pub use registers::Origin;
@@ -66,12 +69,6 @@ pub struct Access {
 
 /// Calls and returns of a function that are remembered.
 const MOST_CALLS: usize = 4096;
-/// How far below the first call of a thread its stack is taken to hold nothing.
-const FRESH_STACK: u64 = 256 << 10;
-/// Bytes of a new block that are noted as unwritten.
-const MOST_FRESH: u64 = 1 << 30;
-/// What stands between a frame's variables and its upper end in any case.
-const RETURN_ADDRESS: u64 = 8;
 /// How far below a call writes are taken to be to its stack. A frame's block is that large.
 pub const NEAR_STACK: u64 = 1 << 20;
 /// The cell of rax.
@@ -344,138 +341,6 @@ impl Machine {
         }
     }
 
-    /// The address of something in the frame of the running function. Arguments on the stack
-    /// belong to the caller.
-    fn frame_address(
-        &mut self,
-        register: u8,
-        displacement: i64,
-        function: u32,
-        indexed: bool,
-    ) -> Cell {
-        let thread = self.thread();
-        let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
-        let Some(base) = base else {
-            // The frame pointer may be a register like any other; the stack pointer never is.
-            return if register == STACK_POINTER {
-                Cell::default()
-            } else {
-                thread.cells[register as usize]
-            };
-        };
-        let address = base.wrapping_add_signed(displacement);
-        let Some(top) = thread.calls.top() else { return Cell::default() };
-        if address >= top.slot {
-            return Cell::default();
-        }
-        let (slot, known) = (top.slot, top.block);
-        let offset = address.wrapping_sub(slot).wrapping_sub(RETURN_ADDRESS) as i64;
-        if let Some(size) = self.locals.find(function, offset, indexed) {
-            let block = self.local_block(address, size);
-            return Cell { tag: Tag::of(block), node: Node::default() };
-        }
-        let block = known.unwrap_or_else(|| self.add_frame(slot));
-        Cell { tag: Tag::of(block), node: Node::default() }
-    }
-
-    /// The block of a variable in the innermost frame.
-    fn local_block(&mut self, begin: u64, size: u64) -> BlockId {
-        let top = self.thread().calls.top();
-        let known = top.and_then(|top| top.locals.iter().find(|(at, _)| *at == begin).copied());
-        if let Some((_, block)) = known {
-            return block;
-        }
-        let block = self.add_to_frame(begin, size);
-        if let Some(top) = self.thread().calls.top() {
-            top.locals.push((begin, block));
-        }
-        block
-    }
-
-    fn add_to_frame(&mut self, begin: u64, size: u64) -> BlockId {
-        let facts = BlockFacts { begin, size, time: self.time, family: 0, region: REGION_STACK };
-        let callers = self.thread().calls.callers();
-        let stack = self.keep_stack(callers);
-        self.blocks.add(facts, stack, false)
-    }
-
-    fn add_frame(&mut self, slot: u64) -> BlockId {
-        let begin = slot.saturating_sub(NEAR_STACK);
-        let block = self.add_to_frame(begin, slot - begin);
-        if let Some(top) = self.thread().calls.top() {
-            top.block = Some(block);
-        }
-        block
-    }
-
-    fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
-        if !code.moves_stack {
-            return;
-        }
-        let Self { threads, blocks, unwritten, memory, watches_writes, needs, .. } = self;
-        let thread = threads.now_mut();
-        let mut left = |block: BlockId| {
-            if let Some(block) = blocks.get_mut(block) {
-                block.facts.region = REGION_LEFT;
-            }
-        };
-        let pushed = accesses.iter().rev().find(|access| access.write).map(|access| access.address);
-        let popped = accesses.first().filter(|access| !access.write).map(|access| access.address);
-        match (code.transfer, pushed) {
-            (Transfer::Call, Some(slot)) => {
-                if thread.low == 0 {
-                    thread.low = slot;
-                    if *watches_writes {
-                        unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
-                    }
-                }
-                thread.calls.call(code.pc, slot, thread.frame.take(), &mut left);
-            }
-            (Transfer::Return, _) => {
-                if let Some(slot) = popped {
-                    thread.frame = thread.calls.ret(slot, &mut left);
-                    if thread.low < slot && slot - thread.low < NEAR_STACK {
-                        // What the function left on the stack is nobody's.
-                        let dead = slot + 8 - thread.low;
-                        if *watches_writes {
-                            unwritten.insert(thread.low, dead);
-                        }
-                        if needs.pointers {
-                            memory.clear(thread.low, dead);
-                        }
-                    }
-                    thread.low = slot + 8;
-                }
-            }
-            _ => {}
-        }
-        match code.stack {
-            StackMove::None => {}
-            StackMove::By(bytes) => {
-                thread.stack = thread.stack.map(|at| at.wrapping_add_signed(bytes));
-            }
-            StackMove::Push => thread.stack = pushed,
-            StackMove::Pop(bytes) => {
-                thread.stack = popped.map(|at| at.wrapping_add(u64::from(bytes)));
-            }
-            StackMove::Enter => thread.frame = thread.stack,
-            StackMove::Lost => thread.stack = None,
-        }
-        if code.loses_frame {
-            thread.frame = None;
-        }
-    }
-
-    /// How far down the stack has been written.
-    fn follow_low(&mut self, accesses: &[Access]) {
-        let thread = self.threads.now_mut();
-        for access in accesses.iter().filter(|access| access.write) {
-            if access.address < thread.low && thread.low - access.address < NEAR_STACK {
-                thread.low = access.address;
-            }
-        }
-    }
-
     fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
         let Self { threads, unwritten, .. } = self;
         let thread = threads.now_mut();
@@ -486,157 +351,6 @@ impl Machine {
             return;
         }
         thread.follow(code, accesses, unwritten);
-    }
-
-    /// A function of an allocator has been called by code that is not itself one's.
-    pub fn enter(&mut self, inside: Inside) {
-        let thread = self.thread();
-        thread.leave_below(inside.stack);
-        thread.inside.push(inside);
-    }
-
-    /// Whether the running thread is inside an allocator.
-    #[must_use]
-    pub fn is_inside(&self) -> bool {
-        !self.running().inside.is_empty()
-    }
-
-    /// The call of an allocator that has just returned, if it is the outermost one. Functions that
-    /// end in a jump to another return together with it.
-    pub fn leave(&mut self, stack: u64) -> Option<Inside> {
-        let thread = self.thread();
-        let at = thread.inside.iter().position(|inside| inside.stack <= stack)?;
-        let found = thread.inside[at];
-        thread.inside.truncate(at);
-        thread.inside.is_empty().then_some(found)
-    }
-
-    /// What an allocator's call has done, once it has returned.
-    pub fn finish(&mut self, inside: &Inside, value: u64) {
-        let result = match inside.allocator.role {
-            Role::Allocate { size, count, zeroed } => {
-                let size = inside.size(size, count);
-                (value != 0)
-                    .then(|| self.allocate(value, size, inside, if zeroed { size } else { 0 }))
-            }
-            Role::AllocateFixed { bytes } => {
-                (value != 0).then(|| self.allocate(value, bytes, inside, 0))
-            }
-            Role::Resize { size, count } => self.resize(inside, inside.size(size, count), value),
-            Role::AllocateTo { size } => {
-                if value == 0 {
-                    self.allocate_to(inside, inside.size(size, None));
-                }
-                None
-            }
-            Role::Free => {
-                self.free(inside);
-                None
-            }
-            Role::Measure => {
-                self.measure(inside.arguments[0], value);
-                None
-            }
-        };
-        let place = self.chains.place(inside.back.wrapping_sub(1));
-        let tag = result.map(Tag::of).unwrap_or_default();
-        let thread = self.thread();
-        thread.cells[RESULT] = Cell { tag, node: Chains::made(place) };
-        thread.registers.set_general(RESULT as u8, 0, None);
-    }
-
-    /// A new block. Its bytes were written by nobody but for the first `written`.
-    fn allocate(&mut self, begin: u64, size: u64, inside: &Inside, written: u64) -> BlockId {
-        let family = inside.allocator.family;
-        let facts = BlockFacts { begin, size, time: self.time, family, region: REGION_HEAP };
-        let stack = inside.callers;
-        if self.needs.pointers && written == 0 {
-            self.memory.clear(begin, size);
-        }
-        if self.watches_writes {
-            if written >= size {
-                self.unwritten.remove(begin, size);
-            } else {
-                // A size that nobody has memory for is a wrong one.
-                let fresh = (size - written).min(MOST_FRESH);
-                self.unwritten.insert(begin.saturating_add(written), fresh);
-            }
-        }
-        self.blocks.allocate(facts, stack)
-    }
-
-    /// `posix_memalign` stores the address: the stored pointer is the block's, wherever that is.
-    fn allocate_to(&mut self, inside: &Inside, size: u64) {
-        let family = inside.allocator.family;
-        let facts = BlockFacts { begin: 0, size, time: self.time, family, region: REGION_HEAP };
-        let stack = inside.callers;
-        let block = self.blocks.add(facts, stack, true);
-        self.has_unplaced = true;
-        let place = self.chains.place(inside.back.wrapping_sub(1));
-        let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
-        self.memory.store(inside.arguments[0], cell);
-    }
-
-    fn resize(&mut self, inside: &Inside, size: u64, value: u64) -> Option<BlockId> {
-        let old = inside.pointer;
-        let known = self.block_of_freed(old);
-        if value == 0 {
-            if size == 0 {
-                self.free(inside);
-            }
-            return None;
-        }
-        if let (Some(id), true) = (known, value == old.address) {
-            // In place it stays the same block.
-            let (grown, before) = {
-                let block = self.blocks.get_mut(id)?;
-                let before = block.facts.size;
-                block.facts.size = size;
-                (size.saturating_sub(before), before)
-            };
-            if self.watches_writes && grown > 0 {
-                self.unwritten.insert(value.saturating_add(before), grown.min(MOST_FRESH));
-            }
-            return Some(id);
-        }
-        let kept = known.and_then(|id| self.blocks.get(id)).map_or(0, |block| block.facts.size);
-        if old.address != 0 {
-            self.free(inside);
-        }
-        // What was copied keeps what it carried.
-        let id = self.allocate(value, size, inside, kept.min(size).max(1));
-        Some(id)
-    }
-
-    /// The live block that a pointer that is freed stands for.
-    #[must_use]
-    pub fn block_of_freed(&self, pointer: Pointer) -> Option<BlockId> {
-        let live = |id: &BlockId| self.blocks.get(*id).is_some_and(blocks::Block::is_live);
-        pointer
-            .block
-            .filter(live)
-            .or_else(|| self.blocks.beginning_at(pointer.address).filter(live))
-    }
-
-    fn free(&mut self, inside: &Inside) {
-        let Some(id) = self.block_of_freed(inside.pointer) else { return };
-        let Some(block) = self.blocks.get(id) else { return };
-        if block.unplaced {
-            self.blocks.place(id, inside.pointer.address);
-        } else if block.facts.begin != inside.pointer.address {
-            return;
-        }
-        let stack = inside.callers;
-        let (time, pointer) = (self.time, inside.pointer);
-        self.blocks.release(id, Release { time, pointer, chain: inside.chain, stack });
-    }
-
-    fn measure(&mut self, begin: u64, usable: u64) {
-        if let Some(id) = self.blocks.beginning_at(begin)
-            && let Some(block) = self.blocks.get_mut(id)
-        {
-            block.facts.size = block.facts.size.max(usable);
-        }
     }
 
     /// Memory now holds what the kernel put there.
@@ -716,30 +430,4 @@ fn moved(accesses: &[Access]) -> Option<(u64, u64, u64)> {
     };
     let size = accesses.iter().filter(|access| access.write).map(|access| u64::from(access.size));
     Some((lowest(true)?, lowest(false)?, size.sum()))
-}
-
-/// A call of an allocator that is about to begin.
-#[must_use]
-pub fn about_to(
-    machine: &mut Machine,
-    allocator: Allocator,
-    function: u64,
-    back: u64,
-    stack: u64,
-    arguments: [u64; 6],
-) -> Inside {
-    let cell = machine.thread().cells[ARGUMENTS[0]];
-    let tagged = cell.tag.block();
-    let address = arguments[0];
-    let by_address =
-        || machine.blocks.beginning_at(address).or_else(|| machine.blocks.containing(address));
-    let block = tagged.or_else(by_address);
-    let pointer = Pointer { address, block };
-    let calls = machine.running().calls.callers();
-    // Without calls in the stream the return address is all there is.
-    let callers = match calls.is_empty() {
-        true => machine.keep_caller(back.wrapping_sub(1)),
-        false => machine.keep_stack(calls),
-    };
-    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node, callers }
 }

@@ -39,10 +39,12 @@ pub struct Stops {
     found: Vec<u64>,
     /// Where probed functions have been called from: the addresses that they return to.
     sites: BTreeSet<u64>,
-    /// Those of functions whose calls the dispatcher has told of.
+    /// Those of functions whose calls are events.
     told: BTreeSet<u64>,
-    /// Whether the engine itself follows calls, and so must stop at each.
+    /// Whether the engine itself follows calls.
     follows: bool,
+    /// Whether anybody reads what is written at sites.
+    emits: bool,
 }
 
 #[derive(Default)]
@@ -77,9 +79,17 @@ impl Stops {
             self.stops.entry(patch.pc).or_default().patches.push(patch.clone());
         }
         self.places = self.stops.keys().copied().collect();
-        self.places.extend(&self.sites);
-        self.places.extend(&self.watched);
         self.follows = !plan.heap.is_empty();
+        self.emits = plan.emits();
+        if self.emits {
+            self.places.extend(&self.sites);
+        }
+        self.places.extend(&self.watched);
+    }
+
+    /// Whether a probed function may return to a place, and it is told.
+    fn is_site(&self, pc: u64) -> bool {
+        self.emits && self.sites.contains(&pc)
     }
 
     /// What a translation of the code at a place appends by itself, if that is all there is to do.
@@ -93,7 +103,7 @@ impl Stops {
         }
         let marks = Marks {
             enters: stop.is_some_and(|stop| stop.function),
-            returns: self.sites.contains(&pc),
+            returns: self.is_site(pc),
             follows: self.follows,
         };
         (marks.enters || marks.returns).then_some(marks)
@@ -138,7 +148,7 @@ impl Engine {
     /// The guest has come to a stop.
     pub fn reach(&mut self, thread: &mut Thread, pc: u64) -> Reached {
         let general = &cpu().registers.general;
-        if self.stops.sites.contains(&pc) {
+        if self.stops.is_site(pc) {
             self.came_back(thread, pc, (general[4], general[0]));
         }
         let Some(stop) = self.stops.stops.get_mut(&pc) else { return Reached::On(Variant::Usual) };
@@ -200,7 +210,8 @@ impl Engine {
 
     fn add_site(&mut self, back: u64) {
         sites::set(back);
-        if self.stops.sites.insert(back) && self.stops.places.insert(back) {
+        if self.stops.sites.insert(back) {
+            self.stops.places.insert(back);
             self.cache.drop_covering(back);
         }
     }

@@ -369,23 +369,11 @@ impl Finder {
             let code = instruction.code();
             let decoded =
                 Disassembler::with_ip(64, code, instruction.pc, DecoderOptions::NONE).decode();
-            let outside = matches!(
+            let traps = matches!(
                 decoded.mnemonic(),
-                Mnemonic::Cpuid
-                    | Mnemonic::Rdtsc
-                    | Mnemonic::Rdtscp
-                    | Mnemonic::Rdpid
-                    | Mnemonic::Rdrand
-                    | Mnemonic::Rdseed
-                    | Mnemonic::Xgetbv
-                    | Mnemonic::Xtest
-                    | Mnemonic::Wrfsbase
-                    | Mnemonic::Wrgsbase
-                    | Mnemonic::Syscall
-                    | Mnemonic::Int
-                    | Mnemonic::Int1
-                    | Mnemonic::Int3
+                Mnemonic::Syscall | Mnemonic::Int | Mnemonic::Int1 | Mnemonic::Int3
             );
+            let outside = traps || engine::is_emulated(&decoded);
             let flow = decoded.flow_control();
             Facts { flow, next: decoded.next_ip(), target: decoded.near_branch_target(), outside }
         })

@@ -5,6 +5,7 @@ pub mod asking;
 pub mod dot;
 pub mod execution;
 pub mod instructions;
+pub mod late;
 pub mod pager;
 pub mod recursion;
 pub mod save;

@@ -3,7 +3,7 @@
 
 use events::decode::Record;
 use events::patch::{Action, Patch, REGISTERS};
-use events::plan::{Probe, Syscalls};
+use events::plan::{Filter, HeapFunction, HeapRole, Probe, Syscalls};
 use events::{Consumer, Decoder, Event, Plan};
 use std::collections::HashMap;
 use std::fs::File;
@@ -70,10 +70,19 @@ impl Program {
 
     /// The events of a run.
     fn events(&self, options: &[&str]) -> (Option<i32>, Vec<Event>) {
+        self.some_events(options, |_| true)
+    }
+
+    fn some_events(
+        &self,
+        options: &[&str],
+        wanted: fn(&Event) -> bool,
+    ) -> (Option<i32>, Vec<Event>) {
         let file = self.folder.path().join("events");
         let name = file.to_string_lossy();
         let (code, _) = self.run(&[&["--save-events", &name], options].concat());
-        let mut log = Log::default();
+        let mut log =
+            Log { decoder: Decoder::default(), events: Vec::new(), malformed: false, wanted };
         let input = BufReader::new(File::open(&file).expect("events"));
         events::file::feed(input, &mut log).expect("a stream");
         assert!(!log.malformed);
@@ -93,17 +102,18 @@ impl Program {
     }
 }
 
-#[derive(Default)]
 struct Log {
     decoder: Decoder,
     events: Vec<Event>,
     malformed: bool,
+    wanted: fn(&Event) -> bool,
 }
 
 impl Consumer for Log {
     fn records(&mut self, bytes: &[u8]) {
-        let events = &mut self.events;
-        self.malformed |= self.decoder.events(bytes, |event| events.push(event)).is_err();
+        let (events, wanted) = (&mut self.events, self.wanted);
+        let decoded = self.decoder.events(bytes, |event| events.extend(Some(event).filter(wanted)));
+        self.malformed |= decoded.is_err();
     }
 }
 
@@ -158,6 +168,65 @@ fn calls_and_returns_pair_up_through_recursion_tail_calls_and_longjmp() {
             "jumps_to = 2",
         ];
         assert_eq!(calls(&program, &events), expected);
+    }
+}
+
+/// Every call has its entry and its return, with what it was given and gave back; calls of the handler
+/// are inside others or between them.
+fn check_interrupted(events: &[Event]) {
+    const FROM_HANDLER: i64 = 7;
+    let mut under_way: Vec<(u64, i64)> = Vec::new();
+    let mut next = 1000;
+    for event in events {
+        match *event {
+            Event::Enter { stack, arguments, .. } => {
+                let argument = arguments[0] as i64;
+                under_way.push((stack, argument));
+                if argument >= 1000 {
+                    assert_eq!(argument, next);
+                    next += 1;
+                } else if argument != FROM_HANDLER {
+                    assert_eq!(-argument, next - 1000);
+                }
+            }
+            Event::Return { stack, value, .. } => {
+                let (entered, argument) = under_way.pop().expect("a call under way");
+                assert_eq!((entered, argument * 3 + 1), (stack, value as i64));
+            }
+            _ => {}
+        }
+    }
+    assert!(under_way.is_empty());
+    assert!(next > 1000);
+}
+
+#[test]
+fn calls_are_told_once_whenever_signals_come() {
+    let program = Program::build("interrupted_calls.c", &["-static"]);
+    let functions = vec![program.at("work")];
+    let shadow = Filter::Shadow { reads: 1, writes: 1, paint: Vec::new() };
+    let role = HeapRole::Measure;
+    let followed = HeapFunction { name: "work".to_owned(), role, family: 1 };
+    for plan in [
+        Plan { functions: functions.clone(), ..Plan::default() },
+        Plan { functions: functions.clone(), blocks: true, ..Plan::default() },
+        Plan { functions, filter: Some(shadow.clone()), ..Plan::default() },
+        Plan {
+            names: vec!["work".to_owned()],
+            filter: Some(shadow),
+            heap: vec![followed],
+            ..Plan::default()
+        },
+    ] {
+        for superblock in ["64", "1"] {
+            let options =
+                ["--plan", &program.write_plan("plan", &plan), "--superblock", superblock];
+            let is_call =
+                |event: &Event| matches!(event, Event::Enter { .. } | Event::Return { .. });
+            let (code, events) = program.some_events(&options, is_call);
+            assert_eq!(code, Some(8));
+            check_interrupted(&events);
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub struct Found {
 }
 
 impl Execution {
-    /// The moment that a text means: `PLACE#N`, `crash`, `end`, `@T`, each perhaps `/THREAD`.
+    /// The moment that a text means: `PLACE#N`, `PLACE#-N` (from the last on), `crash`, `end`, `@T`, each perhaps `/THREAD`.
     pub fn moment(&self, text: &str) -> anyhow::Result<Found> {
         let (place, thread) = match text.rsplit_once('/') {
             Some((place, thread)) if thread.bytes().all(|digit| digit.is_ascii_digit()) => {
@@ -60,13 +60,13 @@ impl Execution {
             });
         }
         let (place, nth) = match place.split_once('#') {
-            Some((place, "last")) => (place, Nth::Last),
+            None | Some((_, "last")) => (place.trim_end_matches("#last"), Nth::FromEnd(1)),
             Some((place, number)) => {
-                let number = number.parse().ok().filter(|number| *number > 0);
+                let number = number.parse::<i64>().ok().filter(|number| *number != 0);
                 let number = number.with_context(|| format!("'{text}' has no number after #"))?;
-                (place, Nth::Number(number))
+                let counted = number.unsigned_abs();
+                (place, if number > 0 { Nth::Number(counted) } else { Nth::FromEnd(counted) })
             }
-            None => (place, Nth::Last),
         };
         let name: PlaceName = place.parse()?;
         let locations = self.program.resolve(&name)?;
