@@ -9,9 +9,10 @@
 //!
 //! Parts: [`block`] (static facts of superblocks), [`brief`] (those of simple instructions, for
 //! quick use), [`trace`] (the consumer, and reading backwards), [`control`] (control dependence),
-//! [`query`] (finding moments), `calls` (what the stack of calls does that plain calls and returns
+//! [`query`] (finding moments), [`active`] (calls that have not returned), `calls` (what the stack of calls does that plain calls and returns
 //! do not tell), [`system_calls`] (what the kernel defines), [`wanted`] (sets of bytes).
 
+pub mod active;
 pub mod block;
 pub mod brief;
 pub mod calls;

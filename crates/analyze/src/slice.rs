@@ -12,7 +12,7 @@
 //! [`Question::forward`] goes the other way: everything that was made from a value.
 //!
 //! Parts: [`question`] (what can be asked), [`ending`] (what to ask about an end), [`explain`] (why a
-//! program ended), [`graph`] (the answer), [`members`] (the answer as a set), [`view`] (the answer as
+//! program ended), [`recursion`] (one that does not end), [`graph`] (the answer), [`members`] (the answer as a set), [`view`] (the answer as
 //! source); `walk` (going back), `forward`, and what both use: `at` (one execution), `instances`
 //! (which one it is), `frames` (calls, control, saved registers), `wanters` (who wants what), `strings`
 //! (repeated moves).
@@ -26,6 +26,7 @@ pub mod graph;
 mod instances;
 pub mod members;
 pub mod question;
+pub mod recursion;
 mod strings;
 pub mod view;
 mod walk;

@@ -4,8 +4,8 @@
 //! and outlives the guest. The **runner** ([`runner`]) is the same executable, started again; it
 //! loads the guest into its own address space and runs translations of its code.
 //!
-//! A binary that uses this crate installs [`Allocator`] as its global allocator; it becomes a
-//! runner before its `main` when the environment asks for it.
+//! A binary that uses this crate becomes a runner before its `main` when the environment asks for
+//! it, and so has the runner's heap as its allocator: it cannot be left out by mistake.
 //!
 //! This crate knows nothing of analyses or symbols.
 
@@ -21,4 +21,7 @@ pub mod report;
 pub mod ring;
 pub mod runner;
 
-pub use runner::arena::Allocator;
+pub use runner::emulate::is_emulated;
+
+#[global_allocator]
+static ALLOCATOR: runner::arena::Allocator = runner::arena::Allocator;

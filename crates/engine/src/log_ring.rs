@@ -46,8 +46,6 @@ pub struct Shared {
     pub outputs: AtomicU64,
     /// Not zero while a process writes one.
     pub writing: AtomicU32,
-    /// When the recording began, in nanoseconds since 1970.
-    pub began: AtomicU64,
     /// Processes that have ever taken part in the tree baton, and those that still do.
     pub joined: AtomicU32,
     /// See `joined`.
@@ -70,12 +68,22 @@ pub struct Shared {
     pub written: AtomicU64,
     /// See `written`.
     pub journal: [AtomicU64; JOURNAL],
+    /// Keys of shared memory that these processes have made, from the first on.
+    pub made: [AtomicU64; MADE],
+    /// Files that these processes are opening.
+    pub opening: AtomicU32,
+    /// How often they have opened files in memory, by key.
+    pub opened: [AtomicU64; OPENED],
     /// Keys of files whose contents some process has sent, or is about to.
     pub files: [AtomicU64; FILES],
 }
 
 /// Pages that are remembered.
 pub const JOURNAL: usize = 1 << 16;
+/// Places for shared memory; the last stays empty.
+pub const MADE: usize = 1 << 12;
+/// Places for files in memory; those that share one are counted together.
+pub const OPENED: usize = 1 << 10;
 /// Places for keys.
 pub const FILES: usize = 1 << 16;
 /// Bytes of [`Shared`], in whole pages.

@@ -111,13 +111,16 @@ pub fn summons() -> [u32; 32] {
     info
 }
 
-/// Whether a `siginfo_t` is such a one.
+/// Whether a `siginfo_t` is such a one. Where the user's limit of waiting signals is reached the
+/// kernel passes the signal on without what was sent along; nobody else's is as bare as that.
 pub fn is_summons(raw: &[u8; 128]) -> bool {
     let word = |index: usize| {
         u32::from_le_bytes([raw[index], raw[index + 1], raw[index + 2], raw[index + 3]])
     };
-    let expected = summons();
-    [0, 2, 6].iter().all(|index| word(4 * index) == expected[*index])
+    let told = |expected: [u32; 32]| [0, 2, 4, 6].iter().all(|i| word(4 * i) == expected[*i]);
+    let mut bare = [0; 32];
+    bare[0] = libc::SIGSTKFLT as u32;
+    told(summons()) || told(bare)
 }
 
 /// What the host may tell a runner.

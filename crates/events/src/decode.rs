@@ -100,6 +100,8 @@ pub enum Event {
     },
     /// From here on the plan of this number is in force.
     Plan(u32),
+    /// A child of this number has been made, or none: from here on this is that child.
+    Fork(Option<u32>),
 }
 
 /// The stream is not what it should be.
@@ -368,7 +370,9 @@ impl Decoder {
                 }
                 Some(Record::Single(event))
             }
-            record::SUSPECT | record::PLAN => Some(Record::Single(single(kind, cursor)?)),
+            record::SUSPECT | record::PLAN | record::FORK => {
+                Some(Record::Single(single(kind, cursor)?))
+            }
             _ => Self::path(&mut self.shapes, &mut self.exits, kind, cursor)?.map(Record::Path),
         })
     }
@@ -437,6 +441,7 @@ fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
             write: cursor.u8()? & 1 != 0,
             shadow: cursor.u8()?,
         },
+        record::FORK => Event::Fork(Some(cursor.u32()?).filter(|process| *process != 0)),
         _ => Event::Plan(cursor.u32()?),
     })
 }
@@ -494,6 +499,21 @@ pub fn expand(
     Some(())
 }
 
+/// Where an access of a path went, if its shape and the path's fields alone tell.
+#[inline]
+#[must_use]
+pub fn address(access: &Access, payload: &[u8], bases: Bases) -> Option<u64> {
+    let base = bases.of(access.segment);
+    match access.source {
+        Source::Constant(address) => Some(address.wrapping_add(base)),
+        Source::Field { field, offset } => {
+            let value = record::field(payload, field as usize)?;
+            Some(value.wrapping_add_signed(offset).wrapping_add(base) & MASK_48)
+        }
+        Source::Explicit | Source::Repeat { .. } => None,
+    }
+}
+
 /// The bytes of a value.
 fn value(payload: &[u8], field: u16, size: u16) -> Option<[u64; 4]> {
     let start = field as usize * FIELD;
@@ -517,15 +537,10 @@ fn expand_access(
     explicit: &mut Vec<ExplicitAccess>,
     each: &mut impl FnMut(Event),
 ) -> Option<()> {
-    let base = bases.of(access.segment);
     let (size, write) = (u32::from(access.size), access.write);
     match access.source {
-        Source::Constant(address) => {
-            each(Event::Access { address: address.wrapping_add(base), size, write });
-        }
-        Source::Field { field, offset } => {
-            let value = record::field(payload, field as usize)?;
-            let address = value.wrapping_add_signed(offset).wrapping_add(base) & MASK_48;
+        Source::Constant(_) | Source::Field { .. } => {
+            let address = address(access, payload, bases)?;
             each(Event::Access { address, size, write });
         }
         Source::Explicit => explicit.drain(..).for_each(|access| each(explicit_event(access))),

@@ -23,6 +23,8 @@ pub struct Plan {
     pub ticks: bool,
     /// System calls, with what they read and wrote.
     pub syscalls: Syscalls,
+    /// Forks, so that who follows the parent can go on with each child from where it was made.
+    pub forks: bool,
     /// Accesses are tested, and only those that fail the test become events.
     pub filter: Option<Filter>,
     /// Places where registers are wanted.

@@ -21,6 +21,8 @@
 //! PLAN      u32 kind, u32 number: from here on the plan of that number is in force
 //! BUFFERS   u32 kind, u32 length, u8 flags (1: written by the kernel, 2: bytes follow), u64 address,
 //!           u64 length, bytes, … repeated; about the SYSCALL record that comes next
+//! FORK      u32 kind, u32 process: a child of that number has been made, whose own stream goes on
+//!           from here; 0: from here on this is the stream of the child (replays become it)
 //! ```
 
 /// Numbers below this are kinds, from here on exits.
@@ -55,6 +57,8 @@ pub const BACK_BYTES: usize = 4 + 3 * 8;
 pub const PLAN: u32 = 12;
 /// What the next system call read and wrote.
 pub const BUFFERS: u32 = 13;
+/// A child has been made.
+pub const FORK: u32 = 14;
 /// Bytes of a field.
 pub const FIELD: usize = 6;
 /// Fields of a repeated string instruction.

@@ -101,6 +101,13 @@ pub enum Entry {
     },
     /// What happened meanwhile is left out. The payload is memory that changed.
     Skip(Box<Skip>),
+    /// The call that follows has made a file shorter that is mapped.
+    Cut {
+        /// Which file, as in [`FileView::identity`].
+        identity: u64,
+        /// Its bytes from now on.
+        size: u64,
+    },
 }
 
 /// A stretch of execution that was left out of a log, and what it changed.

@@ -2,7 +2,7 @@
 //! ever. `BLESS=1 cargo test -p whydunit-recording --test log_golden` appends those that are new.
 
 use recording::log::{
-    Call, Ending, Entry, FileKey, FileView, Image, MappingData, Output, Position, SignalData,
+    Call, Ending, Entry, FileKey, FileView, Image, MappingData, Output, Position, SignalData, Skip,
     ThreadData, entries, write_head,
 };
 use std::fmt::Write as _;
@@ -41,11 +41,11 @@ fn kinds() -> Vec<(Entry, &'static [u8])> {
     let image = Image {
         time: 12,
         executable: "/bin/teller".into(),
-        mappings: vec![mapping],
+        mappings: vec![mapping.clone()],
         heap: (1, 2),
         stack_room: 8 << 20,
         actions: vec![[0, 1, 2, 3], [4, 5, 6, 7]],
-        threads: vec![thread],
+        threads: vec![thread.clone()],
         running: 4321,
         filters: b"[]".to_vec(),
     };
@@ -59,6 +59,14 @@ fn kinds() -> Vec<(Entry, &'static [u8])> {
     };
     let info = SignalData { raw: vec![11, 0, 0, 0], trap: (14, 6), cr2: 0x10 };
     let writes = vec![(0x2000, 2)];
+    let skip = Skip {
+        at,
+        time: 1 << 41,
+        instructions: 1234,
+        thread,
+        mapped: vec![mapping],
+        writes: writes.clone(),
+    };
     vec![
         (Entry::Image(Box::new(image)), b""),
         (Entry::Pages { start: 0x4000 }, b"page"),
@@ -72,7 +80,9 @@ fn kinds() -> Vec<(Entry, &'static [u8])> {
         (Entry::Exec, b""),
         (Entry::End(Ending::Signal(6)), b""),
         (Entry::Others { at: Some(at), writes: writes.clone() }, b"ab"),
-        (Entry::Attached { length: 8192, protection: 3, writes }, b"cd"),
+        (Entry::Attached { length: 8192, protection: 3, writes: writes.clone() }, b"cd"),
+        (Entry::Skip(Box::new(skip)), b"ef"),
+        (Entry::Cut { identity: 99, size: 4097 }, b""),
     ]
 }
 

@@ -35,8 +35,9 @@ const DISTANCE: u64 = 20_000_000;
 /// Checkpoints that are kept, if nobody says otherwise.
 pub const CHECKPOINTS: usize = 32;
 
-/// Memory that they may take, if nobody says otherwise.
-pub const MEMORY: u64 = 1 << 30;
+/// Memory that they may take, if nobody says otherwise; where the machine has little, a quarter of
+/// what is free.
+pub const MEMORY: u64 = 2 << 30;
 
 /// The kernel is asked for their memory whenever so many more have been left: it has to look at
 /// every page.
@@ -87,11 +88,20 @@ impl Standing {
 
 /// A process's share of the memory that it has; nothing if the kernel does not tell.
 fn proportional_memory(process: i32) -> u64 {
-    let path = format!("/proc/{process}/smaps_rollup");
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));
-    let kilobytes = line.and_then(|line| line.trim().strip_suffix("kB")?.trim().parse().ok());
-    1024 * kilobytes.unwrap_or(0)
+    bytes_told(&format!("/proc/{process}/smaps_rollup"), "Pss:").unwrap_or(0)
+}
+
+/// What processes could still be given.
+fn free_memory() -> Option<u64> {
+    bytes_told("/proc/meminfo", "MemAvailable:")
+}
+
+/// A figure of the kernel's, which tells it in kilobytes.
+fn bytes_told(path: &str, name: &str) -> Option<u64> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(1024 * kilobytes)
 }
 
 impl Timeline {
@@ -99,7 +109,8 @@ impl Timeline {
     pub(crate) fn new(mut replayer: Replayer) -> Self {
         let first = replayer.take_first();
         let checkpoints = first.map(|seat| (0, seat)).into_iter().collect();
-        let (distance, limit, memory) = (DISTANCE, CHECKPOINTS, MEMORY);
+        let (distance, limit) = (DISTANCE, CHECKPOINTS);
+        let memory = free_memory().map_or(MEMORY, |free| MEMORY.min(free / 4));
         Self { replayer, checkpoints, distance, limit, memory, end: None }
     }
 

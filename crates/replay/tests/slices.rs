@@ -3,7 +3,6 @@
 
 mod support;
 
-use engine::Allocator;
 use engine::config::Schedule;
 use events::decode::Event;
 use events::{Consumer, Decoder, Plan};
@@ -14,10 +13,6 @@ use replay::{Session, Standing, Timeline};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::{open, record};
-
-/// The runner is this very file.
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
 
 /// Threads that share memory, a heap that grows, mappings that come and go, floating point, string
 /// instructions, signals whose handlers run in the middle of things, and a crash.
@@ -163,7 +158,6 @@ fn saved(file: &Path, kept: Kept, to: &Path) -> Saved {
 /// Saves slices of a run and compares them with it; how many steps there were.
 fn compare(seed: u64, schedule: Schedule) -> usize {
     let made = record("busy", BUSY, schedule);
-    let slice = made.file.with_extension("slice");
     let mut whole = open(&made.file);
     let pcs = executed(&mut whole);
     let mut chance = Chance(seed);
@@ -171,35 +165,100 @@ fn compare(seed: u64, schedule: Schedule) -> usize {
     for (one_of, until) in [(15_000, u64::MAX), (3000, pcs.len() as u64 / 4)] {
         let until = until.min(pcs.len() as u64);
         let kept = some(&pcs, one_of, until, &mut chance);
-        let result = saved(&made.file, kept, &slice);
-        let recording = Recording::open(&slice).expect("a recording");
-        let steps = steps(&recording).expect("readable");
-        assert_eq!(steps.len(), result.stretches + 1);
-        assert!(result.kept > 0 && result.kept + result.skipped <= until, "{result:?}");
-        let mut line = open(&slice);
-        for (number, step) in steps.iter().enumerate() {
-            let what = format!("seed {seed}, one of {one_of}, step {number}");
-            let whole_start = match (step.end, until == pcs.len() as u64) {
-                (None, true) => whole.seek_end(),
-                _ => whole.seek(step.start),
-            };
-            let start = line.seek(step.start).expect("there");
-            assert_same(&start, &whole_start.expect("there"), &what);
-            if let Some(end) = step.end.filter(|_| number % 3 == 0) {
-                let (end, whole_end) = (line.seek(end), whole.seek(end));
-                assert_same(&end.expect("there"), &whole_end.expect("there"), &what);
-            }
-        }
-        assert!(line.end().expect("an end").ended, "it goes as recorded all the way");
-        count += steps.len();
+        let what = format!("seed {seed}, one of {one_of}");
+        count += compare_slice(&made.file, (&mut whole, pcs.len() as u64), kept, &what);
     }
     count
+}
+
+/// Saves a slice of a run and compares it with all of that; how many steps there were.
+fn compare_slice(
+    file: &Path,
+    (whole, length): (&mut Timeline, u64),
+    kept: Kept,
+    what: &str,
+) -> usize {
+    let slice = file.with_extension("slice");
+    let until = kept.until;
+    let result = saved(file, kept, &slice);
+    let recording = Recording::open(&slice).expect("a recording");
+    let steps = steps(&recording).expect("readable");
+    assert_eq!(steps.len(), result.stretches + 1);
+    assert!(result.kept > 0 && result.kept + result.skipped <= until, "{result:?}");
+    let mut line = open(&slice);
+    for (number, step) in steps.iter().enumerate() {
+        let what = format!("{what}, step {number}");
+        let whole_start = match (step.end, until == length) {
+            (None, true) => whole.seek_end(),
+            _ => whole.seek(step.start),
+        };
+        let start = line.seek(step.start).expect("there");
+        assert_same(&start, &whole_start.expect("there"), &what);
+        if let Some(end) = step.end.filter(|_| number % 3 == 0) {
+            let (end, whole_end) = (line.seek(end), whole.seek(end));
+            assert_same(&end.expect("there"), &whole_end.expect("there"), &what);
+        }
+    }
+    assert!(line.end().expect("an end").ended, "it goes as recorded all the way");
+    steps.len()
 }
 
 #[test]
 fn every_step_has_the_registers_and_the_memory_of_the_run() {
     let steps = compare(1, Schedule::Fair) + compare(2, Schedule::Random { seed: 3 });
     assert!(steps > 60, "{steps} steps");
+}
+
+/// A timer interrupts calls that do little but return.
+const INTERRUPTED: &str = r#"
+#include <signal.h>
+#include <sys/time.h>
+static volatile long caught, sum;
+static void handler(int number) { caught += number > 0; }
+static __attribute__((noinline)) void tiny(void) { __asm__ volatile(""); }
+int main(void) {
+    struct itimerval often = {{0, 2000}, {0, 2000}};
+    signal(SIGALRM, handler);
+    setitimer(ITIMER_REAL, &often, 0);
+    while (caught < 120) { tiny(); tiny(); tiny(); tiny(); sum++; }
+}
+"#;
+
+/// A signal that comes right behind a return is not part of the stretch that the return ends.
+#[test]
+fn a_signal_may_come_where_a_stretch_ends() {
+    let made = record("interrupted", INTERRUPTED, Schedule::Fair);
+    let mut whole = open(&made.file);
+    let pcs = executed(&mut whole);
+    // The handler is where a return leads that a signal follows: to one of few places, seldom.
+    let own = |pc: &u64| (0x5555_5555_4000..0x5555_5556_0000).contains(pc);
+    let mut ways: std::collections::BTreeMap<(u64, u64), Vec<u64>> = Default::default();
+    for (moment, pair) in (0u64..).zip(pcs.windows(2)) {
+        if own(&pair[0]) && own(&pair[1]) && pair[0].abs_diff(pair[1]) > 15 {
+            ways.entry((pair[0], pair[1])).or_default().push(moment);
+        }
+    }
+    let seldom = ways.iter().filter(|(_, moments)| moments.len() < 100);
+    let mut moments: Vec<u64> = seldom.clone().flat_map(|(_, moments)| moments.clone()).collect();
+    let mut to: std::collections::BTreeMap<u64, usize> = Default::default();
+    for ((_, target), moments) in seldom {
+        *to.entry(*target).or_default() += moments.len();
+    }
+    let handler = to.iter().max_by_key(|(_, times)| **times).map(|(pc, _)| *pc).expect("signals");
+    moments.sort_unstable();
+    moments.truncate(60);
+    let end = whole.seek_end().expect("the end");
+    let returns = moments.iter().filter(|moment| {
+        let (at, mut code) = (**moment as usize, [0]);
+        end.read(pcs[at], &mut code);
+        code == [0xc3] && pcs[at + 1] == handler
+    });
+    assert!(returns.count() > 0, "no signal came right behind a return");
+    let statements = pcs.iter().filter(|pc| own(pc)).map(|pc| (*pc, *pc as u32)).collect();
+    let until = moments.last().expect("signals") + 1000;
+    let kept = Kept { moments, statements, until, about: "interrupted".into(), ..Kept::default() };
+    let steps = compare_slice(&made.file, (&mut whole, pcs.len() as u64), kept, "interrupted");
+    assert!(steps > 10, "{steps} steps");
 }
 
 #[test]

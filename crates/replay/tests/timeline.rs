@@ -2,17 +2,13 @@
 
 mod support;
 
-use engine::{Allocator, config::Schedule};
+use engine::config::Schedule;
 use events::decode::Event;
 use events::{Consumer, Decoder, Plan};
 use replay::{Instant, Timeline, Window};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::{open, record};
-
-/// The runner is this very file.
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
 
 const RACY: &str = r#"
 #include <pthread.h>

@@ -65,6 +65,8 @@ pub struct Segment {
     pub size: u64,
     /// Whether the processor may run it.
     pub executable: bool,
+    /// Whether the program may write to it.
+    pub writable: bool,
     file_range: (u64, u64),
 }
 
@@ -328,6 +330,7 @@ fn segment_of<'a>(segment: &impl ObjectSegment<'a>) -> Segment {
         address: FileAddress(segment.address()),
         size: segment.size(),
         executable: segment.permissions().executable(),
+        writable: segment.permissions().writable(),
         file_range: segment.file_range(),
     }
 }

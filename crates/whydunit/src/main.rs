@@ -10,7 +10,6 @@ mod exit;
 mod render;
 
 use clap::Parser;
-use engine::Allocator;
 use std::process::ExitCode;
 
 /// Tells why a native Linux program did what it did.
@@ -29,9 +28,6 @@ Examples:
 
 Exit codes: 0 nothing found, 1 findings, 2 wrong arguments or unusable input, 3 not decided,
 70 a fault of our own. `whydunit COMMAND --help` tells more of a command.";
-
-#[global_allocator]
-static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();

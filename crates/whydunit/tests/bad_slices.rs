@@ -69,6 +69,32 @@ fn example(name: &str, flags: &[&str]) -> PathBuf {
 }
 
 #[test]
+fn a_program_that_was_built_anew_is_noticed() {
+    let source = "int main(int argc, char **argv) {\n    int *p = 0;\n    return *p + argc;\n}\n";
+    let program = build("anew", source, &["-g", "-O0"]);
+    let recording = program.with_extension("whydunit");
+    let events = program.with_extension("events");
+    run(&["record", "--quiet", "--force", "-o", plain(&recording), "--", plain(&program)]);
+    run(&["run", "--observe", "memory", "--save-events", plain(&events), "--", plain(&program)]);
+    let asks = |expected: &str| {
+        let of_recording = run(&["why", plain(&recording)]);
+        let of_events = run(&["slice", "--events", plain(&events), "--", plain(&program)]);
+        for output in [&of_recording, &of_events] {
+            assert_eq!(errors(output).contains("has changed since"), !expected.is_empty());
+            assert!(errors(output).contains(expected), "{}", errors(output));
+        }
+        text(&of_recording)
+    };
+    let before = asks("");
+    assert!(before.contains("anew.c:3"), "{before}");
+    // Lines move, and so does the code.
+    let source = format!("int unused(int n) {{ return n * 3; }}\n\n\n{source}");
+    build("anew", &source, &["-g", "-O1"]);
+    let after = asks("has changed since");
+    assert!(after.contains("anew.c:3 (main)"), "as it was recorded: {after}");
+}
+
+#[test]
 fn of_a_stripped_program_addresses_are_told() {
     let program = example("stripped", &["-O0", "-s"]);
     let output = run(&["why", "--", plain(&program)]);

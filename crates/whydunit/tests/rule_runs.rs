@@ -150,6 +150,88 @@ fn guests_that_do_their_worst_are_reported() {
 }
 
 #[test]
+fn children_that_were_forked_are_checked_in_recordings_and_screened_runs_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "forked_dangling.c");
+    let words = ["run", "--json", "--screen", "--rules", "memory", "--"];
+    assert_eq!(kinds(&json(&tool(&words, &[&program]))), set(&["dangling-pointer"]));
+    let file = folder.path().join("run.wd");
+    tool(&["record", "-q", "-o", file.to_str().expect("text"), "--"], &[&program]);
+    let check = |process: &str| {
+        let words = ["check", "--json", "--rules", "memory", "--process", process];
+        kinds(&json(&tool(&words, &[&file])))
+    };
+    assert_eq!(check("0"), set(&[]));
+    assert_eq!(check("1"), set(&["dangling-pointer"]));
+}
+
+/// A rule that holds everywhere and one that takes for ever, over a program of some length.
+#[test]
+fn rules_that_never_end_or_hold_everywhere_are_bounded_and_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let rules = folder.path().join("wild.rule");
+    let text = "[everywhere] detect <deref r>: Width(r) > 0\n\
+                [forever] detect <Trace; deref r>: exists event(_, malloc, _, a) in Trace such that \
+                (exists event(_, malloc, _, b) in Trace such that \
+                (exists event(_, malloc, _, c) in Trace such that \
+                (Time(a) + Time(b) + Time(c) < 0)))\n";
+    std::fs::write(&rules, text).expect("a file");
+    let program = build(folder.path(), "wild/many.c");
+    let words = ["run", "--json", "--rules", rules.to_str().expect("text"), "--"];
+    let output = tool(&words, &[&program]);
+    assert_eq!(kinds(&json(&output)), set(&["everywhere"]));
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("the rule forever could not be decided"), "{told}");
+    assert!(told.contains("it was switched off"), "{told}");
+}
+
+/// The host's signal reaches a guest without what was sent along if no signal may wait.
+#[test]
+fn a_user_without_room_for_waiting_signals_can_check_rules() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "clean_strings.c");
+    let limited = "ulimit -i 0; exec \"$0\" run --rules memory -- \"$1\"";
+    for _ in 0..8 {
+        let mut shell = Command::new("sh");
+        let done = shell.args(["-c", limited, TOOL]).arg(&program).output().expect("a shell");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+#[test]
+fn a_limited_address_space_is_told_and_got_on_with() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/exhausts.c");
+    let limited = "ulimit -v 2000000; exec \"$0\" run --json --screen --rules memory -- \"$1\"";
+    let mut shell = Command::new("sh");
+    let done = shell.args(["-c", limited, TOOL]).arg(&program).output().expect("a shell");
+    assert!(kinds(&json(&done)).contains("null-pointer"));
+    assert!(String::from_utf8_lossy(&done.stderr).contains("ulimit -v"));
+}
+
+/// A rule of a program's own about a number, and the chain of that number.
+#[test]
+fn the_chain_of_a_number_leads_to_where_it_was_remembered() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let bugs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/bugs");
+    let source = bugs.join("stale_value.c");
+    let root = std::fs::read_to_string(&source).expect("text");
+    let root = root.lines().position(|line| line.contains("ROOT")).expect("a mark") as u64 + 1;
+    let program = folder.path().join("stale_value");
+    let status = Command::new("gcc").args(["-g", "-o"]).arg(&program).arg(&source).status();
+    assert!(status.expect("a compiler").success());
+    let rule = bugs.join("stale_value.rule");
+    let words = ["run", "--json", "--rules", rule.to_str().expect("text"), "--"];
+    let report = json(&tool(&words, &[&program]));
+    let found = report["findings"].as_array().expect("a list").iter();
+    let finding = found.into_iter().find(|one| one["kind"] == "stale-total").expect("a finding");
+    let steps = finding["evidence"].as_array().expect("steps").iter();
+    let copied = steps.filter(|step| step["text"] == "v was copied");
+    let lines: Vec<u64> = copied.filter_map(|step| step["place"]["line"].as_u64()).collect();
+    assert_eq!(lines, [root]);
+}
+
+#[test]
 fn a_collector_that_forgets_a_mark_is_found() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = build(folder.path(), "wild/marks.c");

@@ -72,6 +72,31 @@ fn the_line_to_blame_is_among_the_first_that_why_names() {
 }
 
 #[test]
+fn a_full_stack_is_told_by_the_calls_that_come_again() {
+    let program = built("endless_recursion");
+    let program = program.to_str().expect("a plain name");
+    let report = json(&["why", "--json", "--", program]);
+    let recursion = &report["recursion"];
+    let lines: Vec<u64> = recursion["calls"]
+        .as_array()
+        .expect("calls")
+        .iter()
+        .filter_map(|call| call["line"].as_u64())
+        .collect();
+    assert_eq!(lines, [blamed(&source("endless_recursion")), 44], "{report:#}");
+    assert!(recursion["rounds"].as_u64().is_some_and(|rounds| rounds > 1000), "{recursion:#}");
+    assert_eq!(recursion["unchanged"], serde_json::json!(["text"]));
+    assert_eq!(recursion["changed"], serde_json::json!(["level"]));
+    let decided = &report["statements"][0];
+    assert_eq!(decided["place"]["line"], 30, "the condition that made it call once more");
+    let told = text(&run(&["why", "--", program]));
+    support::assert_in_order(
+        &told,
+        &["is full", "come again and again", "handed on as it is", "text", "level", "if (*text"],
+    );
+}
+
+#[test]
 fn one_screen_tells_the_end_the_place_and_the_chain() {
     let program = built("null_from_error");
     let output = run(&["why", "--", program.to_str().expect("a plain name")]);

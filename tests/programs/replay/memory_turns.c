@@ -1,7 +1,7 @@
 // build: -O1
 // Processes that take turns on much anonymous shared memory, each writing a few pages of it: by itself,
-// through the kernel, then emptied, closed, moved or unmapped before the next one looks; and one that is
-// killed in the middle.
+// through the kernel, then emptied, closed or unmapped before the next one looks; and one that is killed
+// in the middle.
 #include "check.h"
 #include <sched.h>
 #include <signal.h>
@@ -81,6 +81,14 @@ static void work(int self)
     }
 }
 
+/* What a process writes and then has no more is the others' to see. */
+static void write_and_unmap(int self)
+{
+    unsigned char *own = page(30 + (unsigned)self);
+    own[0] += (unsigned char)noise();
+    MUST(munmap(own, PAGE));
+}
+
 static void killed_in_the_middle(void)
 {
     pid_t child = fork();
@@ -108,6 +116,7 @@ int main(void)
         MUST(process);
         if (process == 0) {
             work(child);
+            write_and_unmap(child);
             printf("child %d %lx\n", child, shared->sum[child]);
             fflush(stdout);
             _exit(0);

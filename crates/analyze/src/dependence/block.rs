@@ -1,6 +1,7 @@
 //! Static facts of superblocks, worked out once for each shape of the stream.
 
 use super::brief::{self, Brief};
+use super::control::Code;
 use crate::semantics::{Flow, Form, Meaning, Parts, Span};
 use events::shape::{Access, Shape, Source};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
@@ -234,6 +235,16 @@ impl Blocks {
             (exit.executed, exit.interrupted, exit.taken) == way && exit.payload == payload
         };
         self.by_block[block as usize].iter().find(same).copied()
+    }
+
+    /// Whether the code of a program is not what was executed at the same addresses.
+    #[must_use]
+    pub fn differs_from(&self, code: &dyn Code) -> bool {
+        self.known.iter().any(|((pc, bytes), id)| {
+            let length = usize::from(self.statics[*id as usize].length.min(15));
+            let mut there = [0; 15];
+            code.read(*pc, &mut there[..length]) == length && there[..length] != bytes[..length]
+        })
     }
 
     /// The definitions of an instruction in brief; none if it has more to say.

@@ -1,6 +1,6 @@
 //! Finding moments in a trace, and what the instructions there used.
 
-use super::trace::{Item, Moment, Trace, address};
+use super::trace::{Item, Moment, Trace, When, address};
 use crate::semantics::{Form, Parts, Side, Uses};
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
@@ -26,8 +26,8 @@ pub struct Executed {
 pub enum Nth {
     /// The first is number 1.
     Number(u64),
-    /// The last of all.
-    Last,
+    /// The last is number 1, the one before it number 2.
+    FromEnd(u64),
 }
 
 impl Trace {
@@ -54,13 +54,7 @@ impl Trace {
         None
     }
 
-    fn executed_in(
-        &self,
-        when: super::trace::When,
-        exit: u32,
-        payload: &[u8],
-        index: u16,
-    ) -> Executed {
+    fn executed_in(&self, when: When, exit: u32, payload: &[u8], index: u16) -> Executed {
         let block = &self.blocks.blocks[self.blocks.exits[exit as usize].block as usize];
         let accesses = &block.accesses[block.accesses_of(index)];
         let addresses = accesses.iter().map(|access| address(access, payload, when.bases));
@@ -73,6 +67,7 @@ impl Trace {
     }
 
     /// The execution of any of these addresses that is meant.
+    /// Or how often they were executed, if there is none.
     pub fn find(&self, pcs: &[u64], nth: Nth, thread: Option<u32>) -> Result<Executed, u64> {
         let ids: FxHashSet<u32> = (0u32..)
             .zip(&self.blocks.statics)
@@ -86,22 +81,43 @@ impl Trace {
             ran.filter(|(_, id)| ids.contains(id)).map(|(index, _)| index).collect()
         };
         let wanted: Vec<Vec<u16>> = self.blocks.exits.iter().map(inside).collect();
-        let (mut count, mut found) = (0, None);
-        self.forward(|when, item| {
-            let Item::Path { exit, payload, .. } = item else { return };
-            if wanted[exit as usize].is_empty()
-                || thread.is_some_and(|thread| thread != when.thread)
-            {
-                return;
+        let inside = |when: When, exit: u32| {
+            let meant = thread.is_none_or(|thread| thread == when.thread);
+            if meant { &wanted[exit as usize][..] } else { &[] }
+        };
+        let mut count = 0;
+        match nth {
+            Nth::Number(number) => {
+                let mut found = None;
+                self.forward_from(Moment(0), |when, item| {
+                    let Item::Path { exit, payload, .. } = item else {
+                        return ControlFlow::Continue(());
+                    };
+                    for index in inside(when, exit) {
+                        count += 1;
+                        if count == number {
+                            found = Some(self.executed_in(when, exit, payload, *index));
+                            return ControlFlow::Break(());
+                        }
+                    }
+                    ControlFlow::Continue(())
+                });
+                found.ok_or(count)
             }
-            for index in &wanted[exit as usize] {
-                count += 1;
-                if nth == Nth::Last || nth == Nth::Number(count) {
-                    found = Some(self.executed_in(when, exit, payload, *index));
+            Nth::FromEnd(number) => {
+                let mut back = self.backward();
+                while let Some((when, item)) = back.previous() {
+                    let Item::Path { exit, payload, .. } = item else { continue };
+                    for index in inside(when, exit).iter().rev() {
+                        count += 1;
+                        if count == number {
+                            return Ok(self.executed_in(when, exit, payload, *index));
+                        }
+                    }
                 }
+                Err(count)
             }
-        });
-        found.ok_or(count)
+        }
     }
 
     /// The executions of one statement from its first on: what follows in the same frame, as long
@@ -174,34 +190,6 @@ impl Trace {
             Some((address, meaning.memory[usize::from(slot)].bytes.into()))
         });
         (meaning.defines, written.collect())
-    }
-
-    /// Where the return address of the frame that runs at a moment is.
-    #[must_use]
-    pub fn frame_slot(&self, thread: u32, at: Moment) -> Option<u64> {
-        let mut depth = 0u64;
-        let mut back = self.backward();
-        while let Some((when, item)) = back.previous() {
-            let Item::Path { exit, payload, .. } = item else { continue };
-            if when.thread != thread || when.moment >= at {
-                continue;
-            }
-            let exit = &self.blocks.exits[exit as usize];
-            let block = &self.blocks.blocks[exit.block as usize];
-            let room = at.0 - when.moment.0;
-            let crossings = &block.crossings[..exit.crossings.into()];
-            for crossing in crossings.iter().rev().filter(|c| u64::from(c.index) < room) {
-                if !crossing.call {
-                    depth += 1;
-                } else if depth > 0 {
-                    depth -= 1;
-                } else {
-                    let access = &block.accesses[usize::from(crossing.access)];
-                    return address(access, payload, when.bases);
-                }
-            }
-        }
-        None
     }
 
     /// Everything that an instruction used: register parts, and memory that it read.

@@ -1,6 +1,10 @@
 //! What system calls write into the program's memory, as far as their arguments and answers
 //! tell, and their names. A system call is where a slice ends: an input.
 
+/// Registers that the kernel sets when it calls a signal handler: the three arguments, and rax. By
+/// the processor's number.
+pub const HANDLER_REGISTERS: [u8; 4] = [0, 2, 6, 7];
+
 /// The ranges that a system call wrote.
 #[must_use]
 pub fn written(number: u64, arguments: &[u64; 6], answer: i64) -> Vec<(u64, u64)> {

@@ -48,6 +48,8 @@ pub struct Trace {
     pub jumps: FxHashSet<(u32, u64)>,
     /// Where calls went.
     pub called: FxHashSet<u64>,
+    /// Whether it begins in the middle of a run, so that executions can only be counted from its end.
+    pub starts_late: bool,
     /// Whether the stream was not what it should be; the rest of it is missing.
     pub broken: bool,
     windows: Windows,

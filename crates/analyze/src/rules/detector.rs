@@ -12,8 +12,11 @@ use super::machine::chains::Node;
 use super::machine::code::Code;
 use super::machine::descriptors::{self, Deed};
 use super::machine::view::View;
-use super::machine::{Access, Inside, Machine, Origin, about_to};
-use super::model::{Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, Rule, Set};
+use super::machine::{ARGUMENTS, Access, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to};
+use super::model::{
+    Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_STACK, Rule, Set,
+    Type,
+};
 use super::needs::Needs;
 use super::ordinary;
 use super::screen::{Screen, Situation, Standing};
@@ -22,6 +25,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// A rule that is checked, and where it can hold.
+#[derive(Clone)]
 struct Armed {
     rule: Rule,
     screen: Screen,
@@ -33,13 +37,19 @@ struct Armed {
     deferred: bool,
     /// Evaluations that came to no decision.
     undecided: u64,
+    /// Those that took too long.
+    too_long: u32,
 }
+
+/// A rule that took too long so often is switched off: the program would not get on.
+const MOST_TOO_LONG: u32 = 32;
 
 /// What is known of the access that rules are asked about.
 struct At<'a> {
     pc: u64,
     values: Vec<Value>,
-    chain: Node,
+    /// Of the variables of the detection point, in their order.
+    chains: [Node; 6],
     subject: Subject,
     width: u64,
     releaser: i64,
@@ -48,7 +58,7 @@ struct At<'a> {
 }
 
 /// A function that is looked at.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Function {
     names: Vec<String>,
     /// Those of its names that rules use.
@@ -63,6 +73,7 @@ struct Quiet {
 }
 
 /// Rules over the machine of one process.
+#[derive(Clone)]
 pub struct Detector {
     armed: Vec<Armed>,
     /// The situations in which any enabled rule at a read, at a write may hold.
@@ -86,6 +97,8 @@ pub struct Undecided {
     pub rule: String,
     /// How often.
     pub times: u64,
+    /// Whether it was switched off for that.
+    pub given_up: bool,
 }
 
 impl Detector {
@@ -97,7 +110,7 @@ impl Detector {
             let screen = Screen::of(&rule);
             let deferred = screen.looks_at_writes();
             let ordinary = ordinary::fails(&rule);
-            Armed { rule, screen, enabled: true, ordinary, deferred, undecided: 0 }
+            Armed { rule, screen, enabled: true, ordinary, deferred, undecided: 0, too_long: 0 }
         };
         let armed: Vec<Armed> = rules.into_iter().map(arm).collect();
         let watches_writes = armed.iter().any(|armed| armed.deferred);
@@ -177,6 +190,33 @@ impl Detector {
         self.lenient.push(code);
     }
 
+    /// From here on this is a child that was forked: what was found before is its parent's.
+    pub fn fork(&mut self) {
+        self.machine.fork();
+        self.hits = Hits::default();
+        self.armed.iter_mut().for_each(|armed| armed.undecided = 0);
+    }
+
+    /// Whether what is left at the end was left to a child by its parent, which will tell of it.
+    fn is_inherited(&self, rule: &Rule, hit: &Hit) -> bool {
+        let at_end = rule.point == Point::Exit;
+        let Some(forked) = self.machine.forked.filter(|_| at_end) else { return false };
+        let block = hit.block.as_ref().is_some_and(|block| block.id <= self.machine.inherited);
+        let descriptor = match &hit.subject {
+            Subject::Descriptor { number, .. } => {
+                self.machine.descriptors.get(*number).opened.is_none_or(|time| time <= forked)
+            }
+            _ => false,
+        };
+        block || descriptor
+    }
+
+    /// Findings beyond what is kept.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.hits.dropped
+    }
+
     /// What was found, in the order of the first of each.
     #[must_use]
     pub fn hits(&self) -> &[Hit] {
@@ -187,12 +227,20 @@ impl Detector {
     #[must_use]
     pub fn undecided(&self) -> Vec<Undecided> {
         let some = self.armed.iter().filter(|armed| armed.undecided > 0);
-        some.map(|armed| Undecided { rule: armed.rule.name.clone(), times: armed.undecided })
-            .collect()
+        let undecided = |armed: &Armed| Undecided {
+            rule: armed.rule.name.clone(),
+            times: armed.undecided,
+            given_up: armed.too_long >= MOST_TOO_LONG,
+        };
+        some.map(undecided).collect()
     }
 
     /// An instruction is about to complete, with these accesses.
     pub fn instruction(&mut self, code: &Code, accesses: &[Access]) {
+        if code.is_quiet && !self.machine.running().registers.meets(code.touched | code.steers) {
+            self.machine.time += 1;
+            return;
+        }
         if !self.machine.is_inside() {
             self.accesses(code, accesses);
             if self.machine.watches_writes {
@@ -211,12 +259,12 @@ impl Detector {
 
     fn accesses(&mut self, code: &Code, accesses: &[Access]) {
         let slots = code.pointers.len();
-        if slots == 0 || !accesses.len().is_multiple_of(slots) {
+        if slots == 0 || (accesses.len() != slots && !accesses.len().is_multiple_of(slots)) {
             return;
         }
         for (index, access) in accesses.iter().enumerate() {
             // Repeated string instructions go through the same pointers again and again.
-            let slot = index % slots;
+            let slot = if index < slots { index } else { index % slots };
             if Machine::goes_through_pointer(code, slot) {
                 self.access(code, slot, access);
             }
@@ -245,7 +293,7 @@ impl Detector {
         let at = At {
             pc: code.pc,
             values: vec![Value::Pointer(pointer)],
-            chain,
+            chains: [chain; 6],
             subject: Subject::Access {
                 address: access.address,
                 size: access.size,
@@ -270,7 +318,10 @@ impl Detector {
         if access.address < NULL_PAGE && pointer.block.is_none() {
             return Standing::Null;
         }
-        if pointer.block.is_none() && self.machine.needs.allocations {
+        if pointer.block.is_none()
+            && self.machine.needs.allocations
+            && self.machine.blocks.may_be_freed(access.address)
+        {
             let found = self.machine.blocks.containing(access.address);
             let freed = |id: &BlockId| {
                 self.machine.blocks.get(*id).is_some_and(|block| block.release.is_some())
@@ -292,11 +343,11 @@ impl Detector {
 
     /// Where a value matters: addresses and branches.
     fn uses(&mut self, code: &Code, accesses: &[Access]) {
-        let Some(thread) = self.machine.running() else { return };
-        let decides = code.meaning.decides.as_ref();
-        if thread.registers.is_clean() && decides.is_none_or(|uses| uses.reads.is_empty()) {
+        let thread = self.machine.running();
+        if !code.steers_by_memory && !thread.registers.meets(code.steers) {
             return;
         }
+        let decides = code.meaning.decides.as_ref();
         let mut parts = code.meaning.addresses();
         let mut origin = thread.registers.used(&parts);
         if let (None, Some(decides)) = (origin, decides) {
@@ -326,7 +377,7 @@ impl Detector {
         let at = At {
             pc,
             values: vec![Value::Pointer(pointer)],
-            chain: Node::default(),
+            chains: [Node::default(); 6],
             subject: Subject::Unwritten {
                 address: origin.address,
                 size: origin.size,
@@ -364,7 +415,9 @@ impl Detector {
     fn call(&mut self, name: &str, back: u64, arguments: [u64; 6]) {
         self.machine.remember(EventKind::Call, name, arguments[0]);
         let number = |value: u64| Value::Number(i128::from(value as i64));
-        let at = self.at_call(back, arguments.iter().copied().map(number).collect(), name);
+        let chains = ARGUMENTS.map(|cell| self.machine.running().cells[cell].node);
+        let values = arguments.iter().copied().map(number).collect();
+        let at = At { chains, ..self.at_call(back, values, name) };
         self.evaluate(
             &at,
             |armed| matches!(&armed.rule.point, Point::Call(known) if known == name),
@@ -375,7 +428,7 @@ impl Detector {
         At {
             pc: back.wrapping_sub(1),
             values,
-            chain: Node::default(),
+            chains: [Node::default(); 6],
             subject: Subject::Call(name.to_owned()),
             width: 0,
             releaser: 0,
@@ -389,6 +442,7 @@ impl Detector {
         let (size, frees) = match inside.allocator.role {
             Role::Allocate { size, count, .. } => (Some(inside.size(size, count)), false),
             Role::Resize { size, count } => (Some(inside.size(size, count)), true),
+            Role::AllocateFixed { bytes } => (Some(bytes), false),
             Role::AllocateTo { size } => (Some(inside.size(size, None)), false),
             Role::Free => (None, true),
             Role::Measure => (None, false),
@@ -407,7 +461,7 @@ impl Detector {
             && !self.may_be_unplaced(inside)
         {
             let at = At {
-                chain: inside.chain,
+                chains: [inside.chain; 6],
                 subject: Subject::Release { address: inside.arguments[0] },
                 releaser: inside.allocator.family,
                 ..self.at_call(inside.back, vec![Value::Pointer(inside.pointer)], "")
@@ -453,9 +507,10 @@ impl Detector {
         let pointed = self
             .pointed(|armed| matches!(&armed.rule.point, Point::Return(known) if known == name));
         let values = vec![Value::Number(i128::from(value as i64))];
-        let pc = self.machine.running().and_then(|thread| thread.calls.callers().first().copied());
-        let at =
-            At { pointed: Some(&pointed), ..self.at_call(pc.map_or(0, |pc| pc + 1), values, name) };
+        let pc = self.machine.running().calls.innermost();
+        let chains = [self.machine.running().cells[RESULT].node; 6];
+        let call = self.at_call(pc.map_or(0, |pc| pc + 1), values, name);
+        let at = At { pointed: Some(&pointed), chains, ..call };
         self.evaluate(
             &at,
             |armed| matches!(&armed.rule.point, Point::Return(known) if known == name),
@@ -472,10 +527,7 @@ impl Detector {
         read: &[(u64, u64)],
     ) {
         const OUTPUT: [u64; 5] = [1, 18, 20, 44, 46];
-        let pc = self
-            .machine
-            .running()
-            .map_or(0, |thread| thread.calls.callers().first().copied().unwrap_or_default());
+        let pc = self.machine.running().calls.innermost().unwrap_or_default();
         if self.machine.watches_writes && OUTPUT.contains(&number) {
             for &(address, length) in read {
                 if let Some(at) = self.machine.unwritten.first(address, length) {
@@ -521,7 +573,7 @@ impl Detector {
     }
 
     fn callers(&self) -> Vec<u64> {
-        self.machine.running().map(|thread| thread.calls.callers()).unwrap_or_default()
+        self.machine.running().calls.callers()
     }
 
     /// The program is about to end.
@@ -588,13 +640,34 @@ impl Detector {
             };
             let (truth, found) = evaluate::witnesses(&armed.rule, &at.values, &view);
             if matches!(truth, Truth::NotKnown | Truth::TooLong) {
-                self.armed[index].undecided += 1;
+                self.undecided_once(index, truth);
             }
             for values in found {
                 let hit = self.hit(index, at, &values);
-                self.hits.add(hit);
+                if !self.is_inherited(&self.armed[index].rule, &hit) {
+                    let inner = self.library_frames(&hit.stack);
+                    self.hits.add(hit, inner);
+                }
             }
         }
+    }
+
+    fn undecided_once(&mut self, index: usize, truth: Truth) {
+        let armed = &mut self.armed[index];
+        armed.undecided += 1;
+        armed.too_long += u32::from(truth == Truth::TooLong);
+        if armed.too_long == MOST_TOO_LONG {
+            armed.enabled = false;
+            self.rescreen();
+        }
+    }
+
+    /// How many of a stack's innermost frames are the C library's, if any are not: whichever
+    /// instruction of `strcpy` it is, it is the same finding.
+    fn library_frames(&self, stack: &[u64]) -> usize {
+        let library = |pc: &&u64| self.lenient.iter().any(|range| range.contains(*pc));
+        let inner = stack.iter().take_while(library).count();
+        if inner == stack.len() { 0 } else { inner }
     }
 
     /// Whether the C library works for itself: its loader, and what it tidies up when a thread ends,
@@ -625,7 +698,9 @@ impl Detector {
             let variable = &rule.variables[*slot].name;
             // The first is the pointer of the detection point; others were kept by an event.
             let node = match slot {
-                0 => at.chain,
+                0 => at.chains[0],
+                // A number is an argument.
+                slot if rule.variables[*slot].kind == Type::Number => *at.chains.get(*slot)?,
                 _ => about.and_then(|id| self.machine.blocks.get(id)?.release).map(|r| r.chain)?,
             };
             Some(Chain { variable: variable.clone(), links: self.machine.chains.links(node) })
@@ -668,6 +743,8 @@ impl Detector {
             family: block.facts.family,
             heap: block.facts.region == REGION_HEAP,
             global: block.facts.region == REGION_GLOBAL,
+            local: block.facts.region & (REGION_STACK | REGION_LEFT) != 0
+                && block.facts.size < NEAR_STACK,
             allocated: self.machine.stack(block.stack).to_vec(),
             freed: block.release.map(|release| self.machine.stack(release.stack).to_vec()),
         }

@@ -50,14 +50,17 @@ pub fn witnesses(rule: &Rule, point: &[Value], state: &dyn State) -> (Truth, Vec
         return (truth, found);
     };
     let (mut truth, mut found) = (Truth::Fails, Vec::new());
+    let mut fuel = FUEL;
     state.each(*set, None, &mut |value| {
         let mut values: Values = vec![None; rule.variables.len()];
         for (slot, value) in values.iter_mut().zip(point) {
             *slot = Some(value.clone());
         }
         values[*slot] = Some(value);
-        let mut evaluation = Evaluation { state, values, fuel: FUEL };
-        match evaluation.holds(body) {
+        let mut evaluation = Evaluation { state, values, fuel };
+        let holds = evaluation.holds(body);
+        fuel = evaluation.fuel;
+        match holds {
             Truth::Holds => {
                 truth = Truth::Holds;
                 found.push(evaluation.values);
@@ -65,7 +68,7 @@ pub fn witnesses(rule: &Rule, point: &[Value], state: &dyn State) -> (Truth, Vec
             other if truth == Truth::Fails => truth = other,
             _ => {}
         }
-        Visit::More
+        if fuel == 0 { Visit::Enough } else { Visit::More }
     });
     (truth, found)
 }

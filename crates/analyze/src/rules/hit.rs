@@ -67,6 +67,8 @@ pub struct BlockHistory {
     pub heap: bool,
     /// Whether it is a variable with static storage.
     pub global: bool,
+    /// Whether it is a variable in a frame; else, if it is no other, a whole frame.
+    pub local: bool,
     /// By which calls it was made, innermost first.
     pub allocated: Vec<u64>,
     /// By which calls it was freed.
@@ -109,7 +111,7 @@ const SAME_FRAMES: usize = 6;
 const MOST_HITS: usize = 10_000;
 
 /// What two hits have in common if they are the same one again.
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 struct Key {
     rule: String,
     stack: Vec<u64>,
@@ -118,7 +120,7 @@ struct Key {
 }
 
 /// All hits, each once.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Hits {
     all: Vec<Hit>,
     known: FxHashMap<Key, usize>,
@@ -127,11 +129,11 @@ pub struct Hits {
 }
 
 impl Hits {
-    /// Adds a hit, or counts it.
-    pub fn add(&mut self, hit: Hit) {
+    /// Adds a hit, or counts it. `inner` of its innermost frames make no difference.
+    pub fn add(&mut self, hit: Hit, inner: usize) {
         let key = Key {
             rule: hit.rule.clone(),
-            stack: hit.stack.iter().take(SAME_FRAMES).copied().collect(),
+            stack: hit.stack.iter().skip(inner).take(SAME_FRAMES).copied().collect(),
             allocated: match (&hit.subject, &hit.block) {
                 // Lost blocks differ by who allocated them.
                 (Subject::End | Subject::Call(_), Some(block)) => block.allocated.clone(),

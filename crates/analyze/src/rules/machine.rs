@@ -1,12 +1,15 @@
 //! The abstract machine of a real execution, kept up to date from the events of one process.
 //!
 //! - [`blocks`]: heap blocks, never the same twice;
-//! - [`variables`]: blocks of variables with static storage;
+//! - [`variables`]: blocks of variables with static storage; [`locals`]: of those in frames;
 //! - [`cells`]: the block that each pointer in a register or in memory was made from;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
-//! - [`calls`]: the active calls; [`allocator`]: which functions make and free blocks;
+//! - [`calls`]: the active calls; `frames`: what they do to the stack; [`allocator`]: which functions
+//!   make and free blocks; `heap`: what they do to it;
 //! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
+//! - [`numbers`]: the chains of values of four bytes;
+//! - [`pages`]: tables by address;
 //! - [`code`]: what an instruction does to all this, compiled once;
 //! - [`view`]: the machine as rules see it.
 //!
@@ -22,25 +25,33 @@ pub mod chains;
 pub mod code;
 pub mod contents;
 pub mod descriptors;
+mod frames;
+mod heap;
+pub mod locals;
+pub mod numbers;
+mod pages;
 pub mod registers;
 mod thread;
 pub mod unwritten;
 pub mod variables;
 pub mod view;
 
-use super::model::{EventKind, REGION_HEAP, REGION_LEFT, REGION_STACK};
+use super::model::EventKind;
 use super::needs::Needs;
-use super::state::{BlockFacts, BlockId, Pointer, TraceEvent, Value};
-use allocator::{Allocator, Role};
-use blocks::{Blocks, Release, StackId};
+use super::state::{Pointer, TraceEvent, Value};
+use blocks::{Blocks, StackId};
 use cells::{Arithmetic, Cell, Memory, Tag};
 use chains::{Chains, Node};
-use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER, StackMove};
+use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER};
 use contents::Contents;
 use descriptors::Descriptors;
+pub use heap::about_to;
+use locals::Locals;
+use numbers::Numbers;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use thread::Threads;
 pub use thread::{Inside, Thread};
 use unwritten::Unwritten;
 use variables::Variables;
@@ -58,19 +69,15 @@ pub struct Access {
 
 /// Calls and returns of a function that are remembered.
 const MOST_CALLS: usize = 4096;
-/// How far below the first call of a thread its stack is taken to hold nothing.
-const FRESH_STACK: u64 = 256 << 10;
-/// Bytes of a new block that are noted as unwritten.
-const MOST_FRESH: u64 = 1 << 30;
-/// How far below a call writes are taken to be to its stack.
-const NEAR_STACK: u64 = 1 << 20;
-/// The cell of rax, and of the first arguments.
-const RESULT: usize = 0;
+/// How far below a call writes are taken to be to its stack. A frame's block is that large.
+pub const NEAR_STACK: u64 = 1 << 20;
+/// The cell of rax.
+pub const RESULT: usize = 0;
 /// rdi, rsi, rdx, rcx, r8, r9.
 pub const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 
 /// The machine.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Machine {
     /// What has to be kept.
     pub needs: Needs,
@@ -88,12 +95,14 @@ pub struct Machine {
     pub unwritten: Unwritten,
     /// Variables with static storage.
     pub variables: Variables,
+    /// Variables in frames.
+    pub locals: Locals,
     /// What stands in memory, where rules ask for that.
     pub contents: Contents,
     memory: Memory,
+    numbers: Numbers,
     arithmetic: Arithmetic,
-    threads: FxHashMap<u32, Thread>,
-    current: u32,
+    threads: Threads,
     stacks: Vec<Vec<u64>>,
     stack_numbers: FxHashMap<Vec<u64>, StackId>,
     /// Stacks of one call, by its address.
@@ -102,6 +111,10 @@ pub struct Machine {
     history: FxHashMap<(EventKind, String), VecDeque<TraceEvent>>,
     /// Whether blocks exist whose address only a pointer's tag can tell.
     pub has_unplaced: bool,
+    /// Blocks that a child had when it was forked: their numbers end here.
+    pub inherited: u32,
+    /// When it was forked, if it was.
+    pub forked: Option<u64>,
     pending: Vec<(Place, Cell)>,
 }
 
@@ -116,23 +129,30 @@ impl Machine {
 
     /// The thread that runs.
     pub fn thread(&mut self) -> &mut Thread {
-        self.threads.entry(self.current).or_default()
+        self.threads.now_mut()
     }
 
-    /// The thread that runs, if anything is known of it.
+    /// The thread that runs.
     #[must_use]
-    pub fn running(&self) -> Option<&Thread> {
-        self.threads.get(&self.current)
+    pub fn running(&self) -> &Thread {
+        self.threads.now()
     }
 
     /// All threads.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
-        self.threads.values()
+        self.threads.all()
     }
 
     /// From here on this thread runs.
     pub fn switch(&mut self, thread: u32) {
-        self.current = thread;
+        self.threads.switch(thread);
+    }
+
+    /// From here on this is a child that was forked: of all threads only the one that runs goes on.
+    pub fn fork(&mut self) {
+        self.threads.fork();
+        self.inherited = self.blocks.count() as u32;
+        self.forked = Some(self.time);
     }
 
     /// What memory carries.
@@ -177,7 +197,7 @@ impl Machine {
             && let Some(base @ (STACK_POINTER | FRAME_POINTER)) = how.base
         {
             // An element of an array in the frame.
-            let cell = self.frame_address(base, how.displacement);
+            let cell = self.frame_address(base, how.displacement, code.function, true);
             return (Pointer { address, block: cell.tag.block() }, cell.node);
         }
         if how.base.is_none() && how.indexed {
@@ -185,8 +205,8 @@ impl Machine {
             let tag = self.variables.tag(how.displacement as u64, &mut self.blocks);
             return (Pointer { address, block: tag.block() }, Node::default());
         }
-        let Self { threads, arithmetic, current, .. } = self;
-        let cells = &threads.entry(*current).or_default().cells;
+        let Self { threads, arithmetic, .. } = self;
+        let cells = &threads.now().cells;
         let cell = |index: Option<u8>| index.map(|index| cells[index as usize]).unwrap_or_default();
         let (base, index) = (cell(how.base), cell(how.index));
         let tag = arithmetic.sum(base.tag, index.tag);
@@ -215,6 +235,14 @@ impl Machine {
     }
 
     fn follow_cells(&mut self, code: &Code, accesses: &[Access]) {
+        if code.actions.is_empty() && accesses.is_empty() {
+            return;
+        }
+        if self.needs.numbers {
+            for access in accesses.iter().filter(|access| access.write) {
+                self.numbers.clear(access.address, u64::from(access.size));
+            }
+        }
         if code.moves {
             if let Some((to, from, size)) = moved(accesses) {
                 self.memory.copy(to, from, size);
@@ -227,38 +255,56 @@ impl Machine {
                 self.memory.clear(access.address, u64::from(access.size));
             }
         }
+        // Accesses that are not what the instruction says have no numbers.
+        let accesses = if matched { accesses } else { &[] };
+        if let [action] = code.actions.as_slice() {
+            let (place, cell) = self.result(action, code, accesses);
+            self.put(place, cell, code, accesses);
+            return;
+        }
+        // All sources are read before anything is written.
         let mut pending = std::mem::take(&mut self.pending);
         for action in &code.actions {
-            pending.push(self.result(*action, code, accesses, matched));
+            pending.push(self.result(action, code, accesses));
         }
         for (place, cell) in pending.drain(..) {
-            match place {
-                Place::Cell(STACK_POINTER) => {}
-                Place::Cell(index) => self.thread().cells[index as usize] = cell,
-                Place::Memory(slot, offset) if matched => {
-                    let address = accesses[slot as usize].address.wrapping_add(u64::from(offset));
-                    let node = match code.saves {
-                        true => cell.node,
-                        false => self.chains.stored(code.place, cell.node),
-                    };
-                    self.memory.store(address, Cell { node, ..cell });
-                }
-                _ => {}
-            }
+            self.put(place, cell, code, accesses);
         }
         self.pending = pending;
     }
 
-    fn result(
-        &mut self,
-        action: Action,
-        code: &Code,
-        accesses: &[Access],
-        matched: bool,
-    ) -> (Place, Cell) {
+    fn put(&mut self, place: Place, cell: Cell, code: &Code, accesses: &[Access]) {
+        match place {
+            Place::Cell(STACK_POINTER) => {}
+            Place::Cell(index) => self.thread().cells[index as usize] = cell,
+            Place::Memory(slot, offset) => {
+                let Some(address) = address_of(accesses, slot, offset) else { return };
+                let node = match code.saves {
+                    true => cell.node,
+                    false => self.chains.stored(code.place, cell.node),
+                };
+                self.memory.store(address, Cell { node, ..cell });
+            }
+            Place::Half(slot, offset) if self.needs.numbers => {
+                let Some(address) = address_of(accesses, slot, offset) else { return };
+                let node = self.chains.stored(code.place, cell.node);
+                self.numbers.store(address, node);
+            }
+            _ => {}
+        }
+    }
+
+    fn result(&mut self, action: &Action, code: &Code, accesses: &[Access]) -> (Place, Cell) {
         let made = Chains::made(code.place);
-        match action {
-            Action::Copy(to, from) => (to, self.read(from, accesses, matched)),
+        match *action {
+            Action::Copy(to, from) => (to, self.read(from, code, accesses)),
+            Action::Number(to, from) => {
+                let node = match self.needs.numbers {
+                    true => self.read(from, code, accesses).node,
+                    false => made,
+                };
+                (to, Cell { tag: Tag::default(), node })
+            }
             Action::Make(to) => (to, Cell { tag: Tag::default(), node: made }),
             Action::Address(to, address) => {
                 let tag = self.variables.tag(address, &mut self.blocks);
@@ -266,139 +312,38 @@ impl Machine {
             }
             Action::Sum(to, left, right) => {
                 let (left, right) =
-                    (self.read(left, accesses, matched), self.read(right, accesses, matched));
+                    (self.read(left, code, accesses), self.read(right, code, accesses));
                 (to, Cell { tag: self.arithmetic.sum(left.tag, right.tag), node: made })
             }
             Action::Difference(to, left, right) => {
                 let (left, right) =
-                    (self.read(left, accesses, matched), self.read(right, accesses, matched));
+                    (self.read(left, code, accesses), self.read(right, code, accesses));
                 (to, Cell { tag: self.arithmetic.difference(left.tag, right.tag), node: made })
             }
         }
     }
 
-    fn read(&mut self, place: Place, accesses: &[Access], matched: bool) -> Cell {
+    fn read(&mut self, place: Place, code: &Code, accesses: &[Access]) -> Cell {
         match place {
             Place::Cell(index) => self.thread().cells[index as usize],
-            Place::Memory(slot, offset) if matched => {
-                let address = accesses[slot as usize].address.wrapping_add(u64::from(offset));
-                self.memory.load(address)
+            Place::Memory(slot, offset) => {
+                let address = address_of(accesses, slot, offset);
+                address.map(|address| self.memory.load(address)).unwrap_or_default()
             }
-            Place::Stack(register, displacement) => self.frame_address(register, displacement),
-            Place::Memory(..) | Place::Nothing => Cell::default(),
-        }
-    }
-
-    /// The address of something in the frame of the running function. Arguments on the stack
-    /// belong to the caller.
-    fn frame_address(&mut self, register: u8, displacement: i64) -> Cell {
-        let thread = self.thread();
-        let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
-        let Some(base) = base else {
-            // The frame pointer may be a register like any other; the stack pointer never is.
-            return if register == STACK_POINTER {
-                Cell::default()
-            } else {
-                thread.cells[register as usize]
-            };
-        };
-        let address = base.wrapping_add_signed(displacement);
-        let Some(top) = thread.calls.top() else { return Cell::default() };
-        if address >= top.slot {
-            return Cell::default();
-        }
-        let (slot, known) = (top.slot, top.block);
-        let block = known.unwrap_or_else(|| self.add_frame(slot));
-        Cell { tag: Tag::of(block), node: Node::default() }
-    }
-
-    fn add_frame(&mut self, slot: u64) -> BlockId {
-        let begin = slot.saturating_sub(NEAR_STACK);
-        let (size, time) = (slot - begin, self.time);
-        let facts = BlockFacts { begin, size, time, family: 0, region: REGION_STACK };
-        let callers = self.thread().calls.callers();
-        let stack = self.keep_stack(callers);
-        let block = self.blocks.add(facts, stack, false);
-        if let Some(top) = self.thread().calls.top() {
-            top.block = Some(block);
-        }
-        block
-    }
-
-    fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
-        let Self { threads, current, blocks, unwritten, memory, watches_writes, needs, .. } = self;
-        let thread = threads.entry(*current).or_default();
-        let mut left = |block: BlockId| {
-            if let Some(block) = blocks.get_mut(block) {
-                block.facts.region = REGION_LEFT;
+            Place::Half(slot, offset) => {
+                let node = address_of(accesses, slot, offset).map(|at| self.numbers.load(at));
+                Cell { tag: Tag::default(), node: node.unwrap_or_default() }
             }
-        };
-        let pushed = accesses.iter().rev().find(|access| access.write).map(|access| access.address);
-        let popped = accesses.first().filter(|access| !access.write).map(|access| access.address);
-        match (code.meaning.form, pushed) {
-            (
-                crate::semantics::Form::Call(_) | crate::semantics::Form::IndirectCall,
-                Some(slot),
-            ) => {
-                if thread.low == 0 {
-                    thread.low = slot;
-                    if *watches_writes {
-                        unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
-                    }
-                }
-                thread.calls.call(code.pc, slot, thread.frame.take(), &mut left);
+            Place::Stack(register, displacement) => {
+                self.frame_address(register, i64::from(displacement), code.function, false)
             }
-            (crate::semantics::Form::Return, _) => {
-                if let Some(slot) = popped {
-                    thread.frame = thread.calls.ret(slot, &mut left);
-                    if thread.low < slot && slot - thread.low < NEAR_STACK {
-                        // What the function left on the stack is nobody's.
-                        let dead = slot + 8 - thread.low;
-                        if *watches_writes {
-                            unwritten.insert(thread.low, dead);
-                        }
-                        if needs.pointers {
-                            memory.clear(thread.low, dead);
-                        }
-                    }
-                    thread.low = slot + 8;
-                }
-            }
-            _ => {}
-        }
-        match code.stack {
-            StackMove::None => {}
-            StackMove::By(bytes) => {
-                thread.stack = thread.stack.map(|at| at.wrapping_add_signed(bytes));
-            }
-            StackMove::Push => thread.stack = pushed,
-            StackMove::Pop(bytes) => {
-                thread.stack = popped.map(|at| at.wrapping_add(u64::from(bytes)));
-            }
-            StackMove::Enter => thread.frame = thread.stack,
-            StackMove::Lost => thread.stack = None,
-        }
-        if let crate::semantics::Form::Plain = code.meaning.form
-            && code.writes_frame_pointer
-            && code.stack != StackMove::Enter
-        {
-            thread.frame = None;
-        }
-    }
-
-    /// How far down the stack has been written.
-    fn follow_low(&mut self, accesses: &[Access]) {
-        let thread = self.threads.entry(self.current).or_default();
-        for access in accesses.iter().filter(|access| access.write) {
-            if access.address < thread.low && thread.low - access.address < NEAR_STACK {
-                thread.low = access.address;
-            }
+            Place::Nothing => Cell::default(),
         }
     }
 
     fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
-        let Self { threads, current, unwritten, .. } = self;
-        let thread = threads.entry(*current).or_default();
+        let Self { threads, unwritten, .. } = self;
+        let thread = threads.now_mut();
         if code.moves {
             if let Some((to, from, size)) = moved(accesses) {
                 unwritten.copy(to, from, size);
@@ -406,157 +351,6 @@ impl Machine {
             return;
         }
         thread.follow(code, accesses, unwritten);
-    }
-
-    /// A function of an allocator has been called by code that is not itself one's.
-    pub fn enter(&mut self, inside: Inside) {
-        let thread = self.thread();
-        thread.leave_below(inside.stack);
-        thread.inside.push(inside);
-    }
-
-    /// Whether the running thread is inside an allocator.
-    #[must_use]
-    pub fn is_inside(&self) -> bool {
-        self.running().is_some_and(|thread| !thread.inside.is_empty())
-    }
-
-    /// The call of an allocator that has just returned, if it is the outermost one. Functions that
-    /// end in a jump to another return together with it.
-    pub fn leave(&mut self, stack: u64) -> Option<Inside> {
-        let thread = self.thread();
-        let at = thread.inside.iter().position(|inside| inside.stack <= stack)?;
-        let found = thread.inside[at];
-        thread.inside.truncate(at);
-        thread.inside.is_empty().then_some(found)
-    }
-
-    /// What an allocator's call has done, once it has returned.
-    pub fn finish(&mut self, inside: &Inside, value: u64) {
-        let result = match inside.allocator.role {
-            Role::Allocate { size, count, zeroed } => {
-                let size = inside.size(size, count);
-                (value != 0)
-                    .then(|| self.allocate(value, size, inside, if zeroed { size } else { 0 }))
-            }
-            Role::Resize { size, count } => self.resize(inside, inside.size(size, count), value),
-            Role::AllocateTo { size } => {
-                if value == 0 {
-                    self.allocate_to(inside, inside.size(size, None));
-                }
-                None
-            }
-            Role::Free => {
-                self.free(inside);
-                None
-            }
-            Role::Measure => {
-                self.measure(inside.arguments[0], value);
-                None
-            }
-        };
-        if !self.needs.pointers && !self.watches_writes {
-            return;
-        }
-        let place = self.chains.place(inside.back.wrapping_sub(1));
-        let tag = result.map(Tag::of).unwrap_or_default();
-        let thread = self.thread();
-        thread.cells[RESULT] = Cell { tag, node: Chains::made(place) };
-        thread.registers.set_general(RESULT as u8, 0, None);
-    }
-
-    /// A new block. Its bytes were written by nobody but for the first `written`.
-    fn allocate(&mut self, begin: u64, size: u64, inside: &Inside, written: u64) -> BlockId {
-        let family = inside.allocator.family;
-        let facts = BlockFacts { begin, size, time: self.time, family, region: REGION_HEAP };
-        let stack = inside.callers;
-        if self.needs.pointers && written == 0 {
-            self.memory.clear(begin, size);
-        }
-        if self.watches_writes {
-            if written >= size {
-                self.unwritten.remove(begin, size);
-            } else {
-                // A size that nobody has memory for is a wrong one.
-                let fresh = (size - written).min(MOST_FRESH);
-                self.unwritten.insert(begin.saturating_add(written), fresh);
-            }
-        }
-        self.blocks.allocate(facts, stack)
-    }
-
-    /// `posix_memalign` stores the address: the stored pointer is the block's, wherever that is.
-    fn allocate_to(&mut self, inside: &Inside, size: u64) {
-        let family = inside.allocator.family;
-        let facts = BlockFacts { begin: 0, size, time: self.time, family, region: REGION_HEAP };
-        let stack = inside.callers;
-        let block = self.blocks.add(facts, stack, true);
-        self.has_unplaced = true;
-        let place = self.chains.place(inside.back.wrapping_sub(1));
-        let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
-        self.memory.store(inside.arguments[0], cell);
-    }
-
-    fn resize(&mut self, inside: &Inside, size: u64, value: u64) -> Option<BlockId> {
-        let old = inside.pointer;
-        let known = self.block_of_freed(old);
-        if value == 0 {
-            if size == 0 {
-                self.free(inside);
-            }
-            return None;
-        }
-        if let (Some(id), true) = (known, value == old.address) {
-            // In place it stays the same block.
-            let (grown, before) = {
-                let block = self.blocks.get_mut(id)?;
-                let before = block.facts.size;
-                block.facts.size = size;
-                (size.saturating_sub(before), before)
-            };
-            if self.watches_writes && grown > 0 {
-                self.unwritten.insert(value.saturating_add(before), grown.min(MOST_FRESH));
-            }
-            return Some(id);
-        }
-        let kept = known.and_then(|id| self.blocks.get(id)).map_or(0, |block| block.facts.size);
-        if old.address != 0 {
-            self.free(inside);
-        }
-        // What was copied keeps what it carried.
-        let id = self.allocate(value, size, inside, kept.min(size).max(1));
-        Some(id)
-    }
-
-    /// The live block that a pointer that is freed stands for.
-    #[must_use]
-    pub fn block_of_freed(&self, pointer: Pointer) -> Option<BlockId> {
-        let live = |id: &BlockId| self.blocks.get(*id).is_some_and(blocks::Block::is_live);
-        pointer
-            .block
-            .filter(live)
-            .or_else(|| self.blocks.beginning_at(pointer.address).filter(live))
-    }
-
-    fn free(&mut self, inside: &Inside) {
-        let Some(id) = self.block_of_freed(inside.pointer) else { return };
-        let Some(block) = self.blocks.get(id) else { return };
-        if block.unplaced {
-            self.blocks.place(id, inside.pointer.address);
-        } else if block.facts.begin != inside.pointer.address {
-            return;
-        }
-        let stack = inside.callers;
-        let (time, pointer) = (self.time, inside.pointer);
-        self.blocks.release(id, Release { time, pointer, chain: inside.chain, stack });
-    }
-
-    fn measure(&mut self, begin: u64, usable: u64) {
-        if let Some(id) = self.blocks.beginning_at(begin)
-            && let Some(block) = self.blocks.get_mut(id)
-        {
-            block.facts.size = block.facts.size.max(usable);
-        }
     }
 
     /// Memory now holds what the kernel put there.
@@ -623,6 +417,11 @@ impl Machine {
     }
 }
 
+/// Where a part of a memory operand is.
+fn address_of(accesses: &[Access], slot: u8, offset: u16) -> Option<u64> {
+    Some(accesses.get(slot as usize)?.address.wrapping_add(u64::from(offset)))
+}
+
 /// What a repeated string move copied: to, from, bytes.
 fn moved(accesses: &[Access]) -> Option<(u64, u64, u64)> {
     let lowest = |write| {
@@ -631,32 +430,4 @@ fn moved(accesses: &[Access]) -> Option<(u64, u64, u64)> {
     };
     let size = accesses.iter().filter(|access| access.write).map(|access| u64::from(access.size));
     Some((lowest(true)?, lowest(false)?, size.sum()))
-}
-
-/// A call of an allocator that is about to begin.
-#[must_use]
-pub fn about_to(
-    machine: &mut Machine,
-    allocator: Allocator,
-    function: u64,
-    back: u64,
-    stack: u64,
-    arguments: [u64; 6],
-) -> Inside {
-    let cell = machine.thread().cells[ARGUMENTS[0]];
-    let tagged = cell.tag.block();
-    let address = arguments[0];
-    // Where the first argument is a size, there is no block to look for.
-    let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
-    let by_address =
-        || machine.blocks.beginning_at(address).or_else(|| machine.blocks.containing(address));
-    let block = tagged.or_else(|| if is_pointer { by_address() } else { None });
-    let pointer = Pointer { address, block };
-    let calls = machine.running().map(|thread| thread.calls.callers()).unwrap_or_default();
-    // Without calls in the stream the return address is all there is.
-    let callers = match calls.is_empty() {
-        true => machine.keep_caller(back.wrapping_sub(1)),
-        false => machine.keep_stack(calls),
-    };
-    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node, callers }
 }

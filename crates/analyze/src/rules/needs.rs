@@ -19,6 +19,8 @@ pub struct Needs {
     pub descriptors: bool,
     /// Contents of memory.
     pub contents: bool,
+    /// The chains of values that are no pointers: every instruction.
+    pub numbers: bool,
     /// Functions whose calls and returns are looked at.
     pub functions: BTreeSet<String>,
 }
@@ -42,6 +44,10 @@ impl Needs {
         // there, or the last one that did is freed.
         needs.pointers &= needs.accesses || !matches!(rule.point, Point::Free);
         needs.allocations |= needs.pointers;
+        // What a function is given and what it returns may be any value.
+        needs.numbers =
+            matches!(rule.point, Point::Call(_) | Point::Return(_)) && !rule.locators.is_empty();
+        needs.pointers |= needs.numbers;
         needs
     }
 
@@ -53,6 +59,7 @@ impl Needs {
         self.pointers |= other.pointers;
         self.descriptors |= other.descriptors;
         self.contents |= other.contents;
+        self.numbers |= other.numbers;
         self.functions.extend(other.functions);
         self
     }

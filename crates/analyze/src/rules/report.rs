@@ -175,6 +175,8 @@ fn describe(block: &BlockHistory) -> String {
         format!("a block of {}", bytes(block.size))
     } else if block.global {
         format!("a variable of {}", bytes(block.size))
+    } else if block.local {
+        format!("a local variable of {}", bytes(block.size))
     } else {
         "a stack frame".to_owned()
     }
@@ -183,7 +185,7 @@ fn describe(block: &BlockHistory) -> String {
 fn where_is(address: u64, block: Option<&BlockHistory>) -> String {
     match block {
         None => format!("at {address:#x}"),
-        Some(block) if block.heap || block.global => {
+        Some(block) if block.heap || block.global || block.local => {
             format!("at {address:#x}, {}", inside(address, block))
         }
         Some(block) => format!("at {address:#x}, from {}", describe(block)),

@@ -7,7 +7,7 @@ use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
 use base::system_call::{self, Argument};
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
-use events::shape::Shape;
+use events::shape::{self, Shape, Source};
 use iced_x86::InstructionInfoFactory;
 
 /// A detector fed from a stream.
@@ -18,13 +18,15 @@ pub struct Stream {
     pub broken: bool,
     /// Accesses that an inline test has let through.
     pub suspicions: u64,
+    /// Children that were forked, and the detector as it was for each.
+    pub forks: Vec<(u32, Detector)>,
 }
 
 /// Everything but the decoder, which lends out shapes while it is read.
 struct Feed {
     detector: Detector,
     /// For each shape its instructions.
-    shapes: Vec<Vec<Code>>,
+    shapes: Vec<Compiled>,
     factory: InstructionInfoFactory,
     bases: Bases,
     explicit: Vec<ExplicitAccess>,
@@ -33,6 +35,17 @@ struct Feed {
     read: Vec<(u64, u64)>,
     /// Whether the stream said what that system call read and wrote.
     told: bool,
+}
+
+/// The instructions of a shape.
+#[derive(Clone, Default)]
+struct Compiled {
+    codes: Vec<Code>,
+    /// For each instruction how many accesses of the shape were made with it and before it.
+    made: Vec<u16>,
+    /// Whether the shape and the fields of a record tell all accesses, and no values are observed:
+    /// then nothing needs to be expanded.
+    is_plain: bool,
 }
 
 impl Stream {
@@ -49,7 +62,8 @@ impl Stream {
             read: Vec::new(),
             told: false,
         };
-        Self { decoder: Decoder::default(), feed, broken: false, suspicions: 0 }
+        let decoder = Decoder::default();
+        Self { decoder, feed, broken: false, suspicions: 0, forks: Vec::new() }
     }
 
     /// The detector.
@@ -70,12 +84,23 @@ impl Stream {
 
     fn feed(&mut self, bytes: &[u8]) -> Result<(), Malformed> {
         let feed = &mut self.feed;
-        let (mut whole, mut suspicions) = (true, 0);
-        self.decoder.records(bytes, |record| {
-            suspicions += u64::from(matches!(record, Record::Single(Event::Suspect { .. })));
-            whole &= feed.record(record).is_some();
-        })?;
-        self.suspicions += suspicions;
+        let mut whole = true;
+        let (suspicions, forks) = (&mut self.suspicions, &mut self.forks);
+        let mut other = |feed: &mut Feed, record: Record<'_, '_>| {
+            match &record {
+                Record::Single(Event::Suspect { .. }) => *suspicions += 1,
+                Record::Single(Event::Fork(Some(child))) => forks.push((*child, feed.child())),
+                _ => {}
+            }
+            feed.record(record).is_some()
+        };
+        let state = (feed, &mut whole);
+        self.decoder.paths(
+            bytes,
+            state,
+            |(feed, whole), path| **whole &= feed.path(&path).is_some(),
+            |(feed, whole), record| **whole &= other(feed, record),
+        )?;
         if whole { Ok(()) } else { Err(Malformed) }
     }
 }
@@ -91,6 +116,13 @@ impl events::Consumer for Stream {
 }
 
 impl Feed {
+    /// The detector as a child begins with it.
+    fn child(&self) -> Detector {
+        let mut detector = self.detector.clone();
+        detector.fork();
+        detector
+    }
+
     fn record(&mut self, record: Record<'_, '_>) -> Option<()> {
         match record {
             Record::Path(path) => self.path(&path)?,
@@ -161,20 +193,48 @@ impl Feed {
             Event::Return { function, stack, value } => {
                 self.detector.leave(function, stack, value);
             }
+            Event::Fork(None) => self.detector.fork(),
             _ => {}
         }
     }
 
     fn path(&mut self, path: &Path<'_, '_>) -> Option<()> {
         let number = path.number as usize;
-        while self.shapes.len() <= number {
-            self.shapes.push(Vec::new());
+        if self.shapes.len() <= number {
+            self.shapes.resize_with(number + 1, Compiled::default);
         }
-        if self.shapes[number].is_empty() {
+        if self.shapes[number].codes.is_empty() {
             self.shapes[number] = self.compile(path.shape);
         }
+        match self.shapes[number].is_plain && !path.interrupted {
+            true => self.plain_path(path),
+            false => self.expanded_path(path),
+        }
+    }
+
+    /// Goes through a path whose accesses need no expansion.
+    fn plain_path(&mut self, path: &Path<'_, '_>) -> Option<()> {
+        let Self { detector, shapes, bases, accesses, .. } = self;
+        let Compiled { codes, made, .. } = &shapes[path.number as usize];
+        let mut from = 0;
+        for (code, made) in codes.iter().zip(made).take(usize::from(path.executed)) {
+            let to = usize::from(*made);
+            accesses.clear();
+            for access in &path.shape.accesses[from..to] {
+                let address = events::decode::address(access, path.payload, *bases)?;
+                let (size, write) = (u32::from(access.size), access.write);
+                accesses.push(Access { address, size, write });
+            }
+            from = to;
+            detector.instruction(code, accesses);
+        }
+        accesses.clear();
+        Some(())
+    }
+
+    fn expanded_path(&mut self, path: &Path<'_, '_>) -> Option<()> {
         let Self { detector, shapes, bases, explicit, accesses, .. } = self;
-        let codes = &shapes[number];
+        let codes = &shapes[path.number as usize].codes;
         // Accesses follow their instruction, so that it is complete when the next one comes.
         let mut open: Option<(usize, bool)> = None;
         let mut index = 0;
@@ -203,15 +263,25 @@ impl Feed {
         done
     }
 
-    fn compile(&mut self, shape: &Shape) -> Vec<Code> {
+    fn compile(&mut self, shape: &Shape) -> Compiled {
         let mut codes = Vec::with_capacity(shape.instructions.len());
         let mut constants = Constants::default();
         for instruction in &shape.instructions {
             let place = self.detector.machine.chains.place(instruction.pc);
             let (pc, bytes) = (instruction.pc, instruction.code());
-            codes.push(code::compile(pc, bytes, place, &mut constants, &mut self.factory));
+            let mut code = code::compile(pc, bytes, place, &mut constants, &mut self.factory);
+            if code.takes_frame_address() {
+                code.function = self.detector.machine.locals.function(pc);
+            }
+            codes.push(code);
         }
-        codes
+        let made = |index| shape.accesses.partition_point(|access| access.index <= index) as u16;
+        let told = |access: &shape::Access| {
+            let plain = matches!(access.source, Source::Constant(_) | Source::Field { .. });
+            plain && access.value.is_none()
+        };
+        let is_plain = shape.accesses.iter().all(told) && !self.detector.machine.needs.contents;
+        Compiled { made: (0..codes.len() as u16).map(made).collect(), codes, is_plain }
     }
 
     fn fault(&mut self, pc: u64, bytes: &[u8], access: Access) {

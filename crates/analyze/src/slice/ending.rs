@@ -174,7 +174,7 @@ fn gave_up(trace: &Trace, last: &Executed, calls: &[(Option<String>, u64)]) -> V
     let Some((own, library)) = calls.split_last() else { return asked };
     let mut ask = |address: u64, wants: &dyn Fn(u64) -> Wants, words: &str| {
         let Some(pc) = trace.call_before(address) else { return };
-        let Ok(executed) = trace.find(&[pc], Nth::Last, Some(last.thread)) else { return };
+        let Ok(executed) = trace.find(&[pc], Nth::FromEnd(1), Some(last.thread)) else { return };
         let (thread, moment, words) = (executed.thread, executed.moment, words.to_owned());
         asked.push(Asked { thread, moment, wants: wants(pc), words, pc: Some(pc) });
     };

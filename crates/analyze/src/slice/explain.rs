@@ -92,7 +92,7 @@ struct End {
     thread: u32,
     moment: Moment,
     pc: u64,
-    instance: u64,
+    instance: i64,
 }
 
 /// Executions of the program's own code that used nothing: there a value was chosen. The nearest
@@ -119,7 +119,7 @@ fn ends(trace: &Trace, program: &Program, slice: &Slice) -> Vec<End> {
 
 /// Adds the statements of another view that are not there yet, behind the others. Its question was
 /// about the statement `asked`.
-fn merge(view: &mut View, other: View, asked: Option<(usize, u64)>) {
+fn merge(view: &mut View, other: View, asked: Option<(usize, i64)>) {
     let same = |left: &Statement, right: &Statement| {
         left.place.file == right.place.file
             && left.place.line == right.place.line

@@ -19,6 +19,7 @@ use super::members::Members;
 use super::question::{Follow, Question};
 use super::wanters::Found;
 use crate::dependence::Trace;
+use crate::dependence::system_calls::HANDLER_REGISTERS;
 use crate::dependence::trace::{Item, When, address};
 use crate::semantics::{Form, Parts};
 use flows::Made;
@@ -103,8 +104,17 @@ impl<'a> Forward<'a> {
                     self.current.frames.unwound(slot);
                 }
             }
-            Item::Handler => self.current.frames.handler(),
-            Item::Resumed => self.current.frames.resumed(),
+            Item::Handler => {
+                self.current.frames.handler(self.current.marked.clone());
+                for register in HANDLER_REGISTERS {
+                    self.current.marked.clear(Parts::general(register, 0, 8));
+                }
+            }
+            Item::Resumed => {
+                if let Some(marks) = self.current.frames.resumed() {
+                    self.current.marked = marks;
+                }
+            }
         }
     }
 
@@ -263,7 +273,7 @@ impl<'a> Forward<'a> {
         let Some(slot) = address(access, at.record.payload, at.record.when.bases) else { return };
         if crossing.call {
             let instance = self.instances.forwards(&self.trace.blocks, at);
-            self.current.frames.call(slot, led, (at.id, instance, at.moment()));
+            self.current.frames.call(slot, led, (at.id, instance as i64, at.moment()));
         } else {
             self.current.frames.returns(slot);
         }
@@ -295,7 +305,7 @@ impl<'a> Forward<'a> {
             instruction: Some(at.id),
             thread: self.number,
             moment: at.moment(),
-            instance: self.instances.forwards(&self.trace.blocks, at),
+            instance: self.instances.forwards(&self.trace.blocks, at) as i64,
             frame,
             depth: depth.unwrap_or(1),
         });

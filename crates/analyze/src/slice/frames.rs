@@ -4,6 +4,7 @@
 //! of the question is not known, so at the bottom there is one without an address; a call that
 //! leaves it leads to another such.
 
+use super::wanters::Found;
 use crate::semantics::Parts;
 
 /// A frame while going back.
@@ -20,12 +21,15 @@ pub struct Frame {
     /// Registers restored here whose saving has not been met: address, what of which register is
     /// wanted.
     pub restores: Vec<Restore>,
+    /// Of a handler that has returned: what is wanted of the registers that it interrupted, and by
+    /// whom.
+    pub interrupted: (Parts, Found),
 }
 
 impl Frame {
     /// Whether decisions or savings are still looked for.
     fn is_waiting(&self) -> bool {
-        !self.pending.is_empty() || !self.restores.is_empty()
+        !self.pending.is_empty() || !self.restores.is_empty() || !self.interrupted.0.is_empty()
     }
 }
 
@@ -53,7 +57,7 @@ pub struct Restore {
     /// When it was restored.
     pub moment: u64,
     /// Who wants it.
-    pub wanters: super::wanters::Found,
+    pub wanters: Found,
 }
 
 /// The frames of a thread, outermost first; never empty.

@@ -64,8 +64,9 @@ pub struct Node {
     pub thread: u32,
     /// When: instructions of all threads executed before.
     pub moment: Moment,
-    /// Which execution of the instruction it is in the window, from 1.
-    pub instance: u64,
+    /// Which execution of the instruction it is: from 1 on, or from -1, which is the last, if only
+    /// the end of the run was looked at.
+    pub instance: i64,
     /// Its frame, as a number of [`Slice::frames`].
     pub frame: u32,
     /// How many edges lie between it and the question, at least.
@@ -105,7 +106,7 @@ pub struct Edge {
 pub struct Frame {
     /// Who called, if the call is in the part of the window that was looked at: frame,
     /// instruction, which execution of it, when.
-    pub caller: Option<(u32, u32, u64, Moment)>,
+    pub caller: Option<(u32, u32, i64, Moment)>,
     /// Address of its return address; 0 if not known.
     pub slot: u64,
 }
@@ -131,6 +132,8 @@ pub struct Slice {
     pub walked: u64,
     /// Saved registers that were passed by.
     pub bypassed: u64,
+    /// Whether something was still looked for where the trace begins.
+    pub is_open: bool,
     /// Whether it goes forward: everything that was made from what is asked about.
     pub forward: bool,
 }

@@ -35,6 +35,12 @@ impl Instances {
         before + own.filter(|id| **id == at.id).count() as u64 + 1
     }
 
+    /// How many executions of an instruction there are if there are `taken` of each exit.
+    pub fn all(&mut self, blocks: &Blocks, taken: &[u64], id: u32) -> u64 {
+        let standing = standing(&mut self.standing, blocks, id);
+        standing.iter().map(|(exit, count)| taken[*exit as usize] * count).sum()
+    }
+
     /// Which execution this is, if the last come first and there are `taken` of each.
     pub fn backwards(&mut self, blocks: &Blocks, taken: &[u64], at: &At<'_>) -> u64 {
         let upto: u64 = {

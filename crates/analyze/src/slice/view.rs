@@ -32,7 +32,7 @@ pub struct Statement {
     /// Executions of its instructions that are in the slice.
     pub executions: u64,
     /// The last of its executions in the slice.
-    pub instance: u64,
+    pub instance: i64,
     /// Threads that executed it.
     pub threads: Vec<u32>,
     /// Statements between it and the question.
@@ -50,11 +50,11 @@ pub struct Link {
     /// Who depends, as a number of [`View::statements`]; none is the question.
     pub user: Option<usize>,
     /// Which execution of it.
-    pub user_instance: u64,
+    pub user_instance: i64,
     /// On whom.
     pub on: usize,
     /// Which execution of it.
-    pub on_instance: u64,
+    pub on_instance: i64,
     /// What for: `value`, `address` or `control`.
     pub kind: &'static str,
     /// The variable, memory or register that carried it.
@@ -99,7 +99,7 @@ struct Shown {
     /// What was called there.
     through: Option<String>,
     /// Which execution of it.
-    instance: u64,
+    instance: i64,
 }
 
 /// Which code without source is shown by itself, not as part of the call that led there.
@@ -163,7 +163,7 @@ impl<'a> Viewer<'a> {
     pub fn view(&mut self, slice: &Slice) -> View {
         let mut keys: FxHashMap<Key, usize> = FxHashMap::default();
         let mut statements: Vec<Statement> = Vec::new();
-        let mut of_node: Vec<Option<(usize, u64)>> = Vec::with_capacity(slice.nodes.len());
+        let mut of_node: Vec<Option<(usize, i64)>> = Vec::with_capacity(slice.nodes.len());
         for node in &slice.nodes {
             let Some(Shown { place, own, through, instance }) = self.place_of(slice, node) else {
                 of_node.push(None);
@@ -253,7 +253,7 @@ impl<'a> Viewer<'a> {
     fn links(
         &mut self,
         slice: &Slice,
-        of_node: &[Option<(usize, u64)>],
+        of_node: &[Option<(usize, i64)>],
         order: &[usize],
         statements: &[Statement],
     ) -> Vec<Link> {
@@ -417,7 +417,7 @@ fn note(statement: &mut Statement, node: &Node) {
 }
 
 /// How many statements lie between the question and each.
-fn measure(statements: &mut [Statement], of_node: &[Option<(usize, u64)>], slice: &Slice) {
+fn measure(statements: &mut [Statement], of_node: &[Option<(usize, i64)>], slice: &Slice) {
     let mut after: Vec<Vec<usize>> = vec![Vec::new(); statements.len() + 1];
     let question = statements.len();
     let mut seen: FxHashSet<(usize, usize)> = FxHashSet::default();

@@ -170,6 +170,7 @@ impl<'a> Walk<'a> {
             }
             self.item(when, item);
         }
+        self.slice.is_open = !self.is_done();
     }
 
     /// The answer, or the moments of restores that were none.
@@ -247,15 +248,8 @@ impl<'a> Walk<'a> {
                     self.current.frames.enter(slot, false);
                 }
             }
-            Item::Resumed => self.current.frames.enter(0, true),
-            Item::Handler => {
-                for frame in self.current.frames.leave_handler() {
-                    if let Some(id) = frame.id {
-                        self.open_frames.remove(&id);
-                    }
-                    self.refuted.extend(frame.restores.iter().map(|restore| restore.moment));
-                }
-            }
+            Item::Resumed => self.resumed(),
+            Item::Handler => self.handled(),
         }
     }
 

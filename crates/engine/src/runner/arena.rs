@@ -11,8 +11,7 @@ use super::sys;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
-/// The allocator of the whole tool; a binary that can become a runner installs it with
-/// `#[global_allocator]`.
+/// The allocator of every binary that can become a runner.
 pub struct Allocator;
 
 static IN_RUNNER: AtomicBool = AtomicBool::new(false);

@@ -104,6 +104,13 @@ pub fn asks_outside(instruction: &Instruction) -> bool {
     )
 }
 
+/// Whether the engine executes the instruction itself.
+pub fn is_emulated(instruction: &Instruction) -> bool {
+    asks_outside(instruction)
+        || moves_segment(instruction)
+        || instruction.mnemonic() == Mnemonic::Xtest
+}
+
 /// Whether the instruction moves the base of a segment.
 pub fn moves_segment(instruction: &Instruction) -> bool {
     matches!(instruction.mnemonic(), Mnemonic::Wrfsbase | Mnemonic::Wrgsbase)

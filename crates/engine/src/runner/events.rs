@@ -22,6 +22,8 @@ pub struct Ring {
     current: usize,
     /// Where the stream goes on, while what is written goes nowhere.
     muted: Option<u64>,
+    /// Whether nothing more will come.
+    finished: bool,
 }
 
 /// What goes nowhere is written here.
@@ -92,7 +94,7 @@ impl Ring {
         report::send(&Message::Ring { process: sys::getpid(), parent, number });
         wait_for_host(&header().attached, 0);
         cpu().events = start_of(0);
-        Ok(Self { current: 0, muted: None })
+        Ok(Self { current: 0, muted: None, finished: false })
     }
 
     /// A ring that nobody reads, for a process that cannot have one that is.
@@ -103,7 +105,7 @@ impl Ring {
         map(anonymous, -1, 0)?;
         header().unread.store(1, Ordering::Relaxed);
         cpu().events = start_of(0);
-        Ok(Self { current: 0, muted: None })
+        Ok(Self { current: 0, muted: None, finished: false })
     }
 
     /// The end of the buffer in use.
@@ -143,7 +145,10 @@ impl Ring {
 
     /// The host can ask this thread to look into its mail.
     pub fn running(&self, thread: i32) {
-        header().running.store(thread as u32, Ordering::Relaxed);
+        // Others may still run while one executes another program, which must not be signalled.
+        if !self.finished {
+            header().running.store(thread as u32, Ordering::Relaxed);
+        }
     }
 
     /// Hands the buffer over, up to `length`, and goes on in the next one.
@@ -187,6 +192,17 @@ impl Ring {
         cpu().events += bytes.len() as u64;
     }
 
+    /// Appends a record also while what is written goes nowhere, and hands over what there is, as
+    /// someone waits for it.
+    pub fn append_and_hand_over(&mut self, bytes: &[u8]) {
+        let muted = self.muted.is_some();
+        self.mute(false);
+        self.append(bytes);
+        self.turn(cpu().events - self.begin(), FULL);
+        cpu().events = self.begin();
+        self.mute(muted);
+    }
+
     /// The same, also while what is written goes nowhere.
     pub fn append_always(&mut self, bytes: &[u8]) {
         let muted = self.muted.is_some();
@@ -213,6 +229,7 @@ impl Ring {
     /// Hands over what there is; nothing more will come.
     pub fn finish(&mut self) {
         self.mute(false);
+        self.finished = true;
         // No signal of the host's may reach the program that may come next.
         header().running.store(0, Ordering::SeqCst);
         while header().signalling.load(Ordering::SeqCst) != 0 {

@@ -218,6 +218,19 @@ impl Memory {
         true
     }
 
+    /// Whether a file is behind any mapping in the range.
+    pub fn has_file(&self, range: Range<u64>) -> bool {
+        let mut at = range.start;
+        while at < range.end {
+            match self.find(at) {
+                Some((_, mapping)) if mapping.file.is_some() => return true,
+                Some((range, _)) => at = range.end,
+                None => return false,
+            }
+        }
+        false
+    }
+
     /// Whether any mapping in the range can be executed.
     pub fn has_code(&self, range: Range<u64>) -> bool {
         self.inside(range).iter().any(|(_, mapping)| mapping.protection & libc::PROT_EXEC != 0)

@@ -12,16 +12,21 @@
 //! * [`output`]: what whoever started the tool sees;
 //! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
-//! * [`tree`]: memory that the guest's processes share; [`written`]: files that are mapped and
-//!   written; [`scratch`]: buffers of calls that wait;
+//! * [`tree`]: memory that the guest's processes share; [`made`]: whether it is all theirs, and
+//!   [`outsiders`]: whether it stays so;
+//! * [`written`]: files that are mapped and written, [`changed`]: by others;
+//! * [`scratch`]: buffers of calls that wait;
 //! * [`decide`]: what is answered otherwise, or refused.
 
+mod changed;
 mod decide;
 pub mod digest;
 pub mod files;
 pub mod image;
 pub mod log;
+mod made;
 mod output;
+mod outsiders;
 pub mod region;
 pub mod schedule;
 pub mod scratch;
@@ -32,8 +37,10 @@ pub use decide::{decide, stays_here};
 
 use super::cpu::{NOT_STARTED, Registers, cpu};
 use super::engine::{Engine, engine};
+use super::guest::Checked;
 use super::memory::Memory;
 use super::signal::SignalInfo;
+use super::signal::frame::GuestMemory;
 use super::thread::Thread;
 use super::{baton, clock, report, sys};
 use crate::config::Recording;
@@ -52,11 +59,13 @@ pub struct Recorder {
     process: i32,
     /// Who runs, and how long.
     pub scheduler: Scheduler,
-    files: files::Sent,
     outputs: output::Outputs,
     /// What it has to do with the other processes of the recording.
     pub tree: tree::Tree,
     written: written::Files,
+    views: changed::Views,
+    /// Who else has memory that the guest has made.
+    pub outsiders: outsiders::Outsiders,
     head: Vec<u8>,
     ranges: Vec<Range>,
     /// Instructions that the running thread executes one by one before it stops.
@@ -71,18 +80,24 @@ pub struct Recorder {
 pub struct Noted {
     check: u32,
     before: Before,
+    asked: Option<u64>,
 }
 
 impl Peek for Memory {
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
-        let there = self.is_readable(address, out.len() as u64);
-        if there {
-            // SAFETY: the guest has that memory and may read it; only we unmap it.
-            unsafe {
-                std::ptr::copy_nonoverlapping(address as *const u8, out.as_mut_ptr(), out.len());
-            }
+        let length = out.len() as u64;
+        if !self.is_readable(address, length) {
+            return false;
         }
-        there
+        if self.has_file(address..address + length) {
+            // Which may have become shorter: then there is nothing.
+            return Checked.read(address, out);
+        }
+        // SAFETY: the guest has that memory and may read it; only we unmap it.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, out.as_mut_ptr(), out.len());
+        }
+        true
     }
 }
 
@@ -95,16 +110,15 @@ impl Recorder {
     /// Starts the log of a process that has just been loaded.
     pub fn start(how: &Recording) -> Box<Self> {
         let origin = if how.executed { LogOrigin::Exec } else { LogOrigin::Start };
-        let files = files::Sent::new(how.shared);
-        tree::begins();
         Box::new(Self {
             log: open(origin),
             running: 0,
             process: sys::getpid(),
             scheduler: Scheduler::new(how.schedule, how.cut),
-            files,
             tree: tree::Tree::new(how.shared),
             written: written::Files::default(),
+            views: changed::Views::default(),
+            outsiders: outsiders::Outsiders::default(),
             outputs: output::Outputs::new(how.outputs),
             head: Vec::new(),
             ranges: Vec::new(),
@@ -183,11 +197,19 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
         Some(_) => digest::call(&cpu().registers, number, arguments, &engine.memory),
         None => 0,
     };
-    Some(Noted { check, before: effects::before(number, arguments, &engine.memory) })
+    if made::opens(number) {
+        outsiders::opens();
+    }
+    let before = effects::before(number, arguments, &engine.memory);
+    Some(Noted { check, before, asked: made::asked(number, arguments) })
 }
 
 /// A system call has returned to the thread that made it.
 pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6], answer: i64) {
+    made::called(noted.asked, number, answer);
+    if made::opens(number) {
+        outsiders::opened((answer >= 0).then(|| made::name(answer as u64)).flatten());
+    }
     let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
     recorder.ranges.clear();
     let output = recorder.outputs.end(answer);
@@ -351,6 +373,7 @@ pub fn executes(engine: &mut Engine, thread: &Thread) {
     if let Some(recorder) = &mut engine.recorder {
         recorder.put(&Entry::Exec, 0);
         if !thread.foreign {
+            changed::ended(recorder);
             recorder.log.finish();
         }
     }
@@ -384,6 +407,7 @@ pub fn forked(engine: &mut Engine, thread: i32) {
 pub fn ended(engine: &mut Engine, ending: Ending) {
     let Engine { recorder, memory, .. } = engine;
     if let Some(recorder) = recorder {
+        changed::ended(recorder);
         recorder.put(&Entry::End(ending), 0);
         recorder.log.finish();
         recorder.tree.leave(memory);

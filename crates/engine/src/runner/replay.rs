@@ -126,7 +126,7 @@ fn next(parked: bool) -> Next {
             replayer().source.take();
             replayer().contexts.switch(thread);
         }
-        Some(Entry::Others { at: None, .. }) if parked => calls::others_wrote(),
+        Some(Entry::Others { at: None, .. } | Entry::Cut { .. }) if parked => calls::others_wrote(),
         Some(Entry::Call(_)) if parked => calls::complete_parked(),
         Some(Entry::Exec) if parked => calls::executes(),
         _ if parked => diverge("the running thread waits, but the recording goes on with it"),

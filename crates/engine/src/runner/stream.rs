@@ -52,6 +52,15 @@ impl Engine {
         }
     }
 
+    /// A child of this number has been made; 0: this is the child. Whoever follows the child waits
+    /// for this.
+    pub fn record_fork(&mut self, child: i32) {
+        if let Some(ring) = self.ring.as_mut().filter(|_| self.config.plan.forks) {
+            let bytes = [record::FORK.to_le_bytes(), child.to_le_bytes()].concat();
+            ring.append_and_hand_over(&bytes);
+        }
+    }
+
     /// Hands the last events over before the process ends or becomes another.
     pub fn finish_events(&mut self) {
         if let Some(ring) = &mut self.ring {

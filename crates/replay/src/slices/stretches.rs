@@ -40,8 +40,12 @@ pub struct Stretch {
     pub thread: u32,
     /// Its first instruction.
     pub start: Instant,
-    /// The instruction after its last.
+    /// The instruction after its last. Without an address if that was an indirect jump, call or
+    /// return: those are ticks, so the time alone says where it ends.
     pub end: Instant,
+    /// Where its thread was seen next after such an end: where it had jumped to, or in the handler
+    /// of a signal that came at that very moment.
+    pub arrival: Option<Instant>,
     /// How many it has.
     pub instructions: u64,
     /// What came before it, from the end of the stretch before.
@@ -70,8 +74,9 @@ struct Open {
     first: u64,
     kept: u64,
     last: u64,
-    /// Where it goes on after the last kept one; without an address if that is not known yet.
+    /// Where it goes on after the last kept one, and where it was seen next if that is not known.
     end: Instant,
+    arrival: Option<Instant>,
     /// Lines written after that.
     tentative: Vec<u64>,
 }
@@ -245,6 +250,7 @@ impl Finder {
             if kept.is_some() {
                 open.kept = moment;
                 open.end = Instant { time: self.time, pc: next };
+                open.arrival = None;
                 open.tentative.clear();
             }
         }
@@ -256,15 +262,17 @@ impl Finder {
             self.close();
             self.gap.handlers.push(Instant { time: self.time, pc: Some(pc) });
         }
+        let here = Instant { time: self.time, pc: Some(pc) };
         if let Some(open) = &mut self.open
             && open.kept == open.last
             && open.thread == self.thread
         {
-            open.end.pc.get_or_insert(pc);
+            open.arrival.get_or_insert(here);
         } else if let Some(stretch) = self.found.stretches.last_mut()
             && stretch.thread == self.thread
+            && stretch.end.pc.is_none()
         {
-            stretch.end.pc.get_or_insert(pc);
+            stretch.arrival.get_or_insert(here);
         }
     }
 
@@ -279,6 +287,7 @@ impl Finder {
             kept: moment,
             last: moment,
             end: start,
+            arrival: None,
             tentative: Vec::new(),
         });
     }
@@ -293,6 +302,7 @@ impl Finder {
             thread: open.thread,
             start: open.start,
             end: open.end,
+            arrival: open.arrival.filter(|_| open.end.pc.is_none()),
             instructions: self.ended - open.first,
             before,
         });
@@ -359,23 +369,11 @@ impl Finder {
             let code = instruction.code();
             let decoded =
                 Disassembler::with_ip(64, code, instruction.pc, DecoderOptions::NONE).decode();
-            let outside = matches!(
+            let traps = matches!(
                 decoded.mnemonic(),
-                Mnemonic::Cpuid
-                    | Mnemonic::Rdtsc
-                    | Mnemonic::Rdtscp
-                    | Mnemonic::Rdpid
-                    | Mnemonic::Rdrand
-                    | Mnemonic::Rdseed
-                    | Mnemonic::Xgetbv
-                    | Mnemonic::Xtest
-                    | Mnemonic::Wrfsbase
-                    | Mnemonic::Wrgsbase
-                    | Mnemonic::Syscall
-                    | Mnemonic::Int
-                    | Mnemonic::Int1
-                    | Mnemonic::Int3
+                Mnemonic::Syscall | Mnemonic::Int | Mnemonic::Int1 | Mnemonic::Int3
             );
+            let outside = traps || engine::is_emulated(&decoded);
             let flow = decoded.flow_control();
             Facts { flow, next: decoded.next_ip(), target: decoded.near_branch_target(), outside }
         })

@@ -105,7 +105,9 @@ fn stretches(line: &mut Timeline, found: &Found, out: &mut Out) -> Result<(), Ru
         let areas = areas(gap);
         let before: Vec<Vec<u8>> = areas.iter().map(|area| read(&standing, *area)).collect();
         let mut frames = Vec::new();
-        for handler in &gap.handlers {
+        let pc = standing.at.thread.pc;
+        let handler = stretch.arrival.filter(|arrival| arrival.pc != Some(pc));
+        for handler in handler.iter().chain(&gap.handlers) {
             line.go_on(&mut standing, Some(*handler))?;
             frames.push(standing.at.thread.general[4]);
         }
@@ -143,7 +145,8 @@ fn position(standing: &Standing) -> Position {
 /// Whether the replay is where the run was.
 fn is_there(standing: &Standing, at: Instant, stretch: &Stretch) -> Result<(), RunError> {
     let (pc, thread) = (standing.at.thread.pc, standing.at.thread.number);
-    if (standing.at.time, Some(pc), thread) == (at.time, at.pc, stretch.thread as i32) {
+    let expected = (at.time, at.pc.unwrap_or(pc), stretch.thread as i32);
+    if (standing.at.time, pc, thread) == expected {
         return Ok(());
     }
     let what = format!(

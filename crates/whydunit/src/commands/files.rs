@@ -1,11 +1,12 @@
-//! Files of a recorded program that are not where they were: a recording has the contents of what the
-//! program mapped, so its names and lines can still be had.
+//! Files of a recorded program that are not what they were: gone, or built anew since. A recording has
+//! the contents of what the program mapped, so its names and lines can still be had.
 
+use crate::render;
 use anyhow::Context;
 use engine::report::ModuleMap;
-use recording::Recording;
 use recording::log::{Entry, FileView, entries};
-use std::collections::HashMap;
+use recording::{BlobId, Recording};
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -14,26 +15,55 @@ use tempfile::TempDir;
 pub struct Files {
     folder: Option<TempDir>,
     taken: HashMap<String, PathBuf>,
+    /// What was mapped of which files, once it has been looked up.
+    views: Option<HashMap<String, FileView>>,
+    /// Files that are as they were.
+    same: HashSet<String>,
+}
+
+/// What has become of a file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Same,
+    Changed,
+    Gone,
 }
 
 impl Files {
-    /// Lets modules whose files are gone be found in what the recording has of them.
+    /// Lets modules whose files are gone, or have changed, be found in what the recording has of
+    /// them. Of those that have changed it is said once.
     pub fn stand_in(
         &mut self,
         recording: &Recording,
         modules: &mut [ModuleMap],
     ) -> anyhow::Result<()> {
-        let is_gone =
-            |module: &ModuleMap| module.path.starts_with('/') && !Path::new(&module.path).exists();
-        if !modules.iter().any(is_gone) {
-            return Ok(());
-        }
-        let views = views(recording);
-        for module in modules.iter_mut().filter(|module| is_gone(module)) {
-            if let Some(view) = views.get(&module.path) {
-                self.take(recording, module, view)?;
+        let views = self.views.take().unwrap_or_else(|| views(recording));
+        for module in modules.iter_mut().filter(|module| module.path.starts_with('/')) {
+            let Some(view) = views.get(&module.path).filter(|_| !self.same.contains(&module.path))
+            else {
+                continue;
+            };
+            let (path, known) = (module.path.clone(), self.taken.contains_key(&module.path));
+            let state = if known { State::Gone } else { state(recording, &path, view) };
+            if state == State::Same {
+                self.same.insert(path);
+                continue;
+            }
+            self.take(recording, module, view)?;
+            if state == State::Changed {
+                let stands_in = module.path != path;
+                let then = if stands_in {
+                    "what was recorded is used"
+                } else {
+                    "names and lines may be wrong"
+                };
+                render::note(&format!("{path} has changed since it was recorded; {then}"));
+                if !stands_in {
+                    self.same.insert(path);
+                }
             }
         }
+        self.views = Some(views);
         Ok(())
     }
 
@@ -67,6 +97,25 @@ impl Files {
         module.path = path.to_string_lossy().into_owned();
         Ok(())
     }
+}
+
+/// What has become of a file since it was recorded.
+fn state(recording: &Recording, path: &str, view: &FileView) -> State {
+    let Ok(metadata) = std::fs::metadata(path) else { return State::Gone };
+    let Some(recorded) = recording.labelled(view.key.0) else { return State::Same };
+    if metadata.len() != view.size {
+        return if is_program(recording, recorded) { State::Changed } else { State::Same };
+    }
+    let now = std::fs::read(path).map(|contents| BlobId::of(&contents));
+    if now.is_ok_and(|now| now == recorded) || !is_program(recording, recorded) {
+        return State::Same;
+    }
+    State::Changed
+}
+
+/// Whether it is a whole ELF file; programs write to other files that they map.
+fn is_program(recording: &Recording, contents: BlobId) -> bool {
+    recording.blob(contents).is_ok_and(|contents| contents.starts_with(b"\x7fELF"))
 }
 
 /// What was mapped of which files.

@@ -1,8 +1,9 @@
 //! Bug rules on the command line: which ones ([`choose`]), where the program's files are
 //! ([`modules`]), the consumer that checks while the program runs ([`watch`]) or is replayed
-//! ([`recorded`]), rules that are switched on and off meanwhile ([`switch`]).
+//! ([`recorded`]), children that go on from their parent's state ([`forks`]), rules that are switched on and off meanwhile ([`switch`]).
 
 mod choose;
+mod forks;
 mod modules;
 pub mod recorded;
 mod switch;
@@ -23,7 +24,7 @@ pub struct RuleArguments {
     /// Which function a rule means by a name, as in `transaction=handle_request`
     #[arg(long = "as", value_name = "NAME=FUNCTION")]
     names: Vec<String>,
-    /// Allocators of the program's own: lines `ALLOCATE [SIZE_ARGUMENT] FREE`
+    /// Allocators of the program's own: lines `ALLOCATE [SIZE] FREE`, the size an argument or `=BYTES`
     #[arg(long, value_name = "FILE")]
     allocators: Option<PathBuf>,
     /// Findings not to show, in valgrind's format

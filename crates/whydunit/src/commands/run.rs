@@ -175,7 +175,14 @@ impl Run {
     /// Runs the program under rules.
     fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let (outcome, found) = match self.screen {
+        let cramped = self.screen && rules::recorded::is_cramped();
+        if cramped {
+            render::note(
+                "the address space is limited (ulimit -v), which leaves no room for a screen: the \
+                 program is followed in full",
+            );
+        }
+        let (outcome, found) = match self.screen && !cramped {
             true => rules::recorded::screened(self.guest.job(), chosen)?,
             false => self.watch(chosen)?,
         };

@@ -3,7 +3,7 @@
 use super::run::Guest;
 use super::slicing::execution::Execution;
 use super::slicing::without::{self, Without};
-use super::slicing::{dot, instructions, pager, save, text, windows};
+use super::slicing::{dot, instructions, late, pager, save, text, windows};
 use crate::exit::Exit;
 use crate::render;
 use crate::render::style::Style;
@@ -145,15 +145,28 @@ impl Slice {
         if let Some(file) = self.save.as_ref().filter(|file| !self.force && file.exists()) {
             bail!("{} is there already; --force overwrites it", file.display());
         }
+        let mut known = None;
         let mut execution = match &self.events {
             Some(events) => Execution::open(events, &self.guest.command()[0])?,
+            None if self.may_be_late() => {
+                let ask = |execution: &Execution| self.late_answer(execution);
+                let (execution, answer) = Execution::run_late(&self.guest, self.memory, ask)?;
+                known = answer;
+                execution
+            }
             None => Execution::run(&self.guest, self.memory)?,
         };
         if let Some(without) = self.without {
             without::coarsen(&mut execution.trace, &execution.program, without);
         }
-        let asked = self.asked(&execution)?;
-        let answer = self.answer(&execution, &asked)?;
+        let (asked, answer) = match known {
+            Some(known) => known,
+            None => {
+                let asked = self.asked(&execution)?;
+                let answer = self.answer(&execution, &asked)?;
+                (asked, answer)
+            }
+        };
         execution.complete()?;
         if let (Some(recording), Some(file)) = (execution.recording(), &self.save) {
             save::save(recording, &execution, (&asked, &answer), file, self.force)?;
@@ -185,11 +198,37 @@ impl Slice {
             };
             serde_json::to_string_pretty(&report)? + "\n"
         } else {
-            self.text(&asked, &answer, &view)
+            self.text(&execution, (&asked, &answer), &view)
                 + &self.without_source(&execution, &answer, &view).unwrap_or_default()
         };
         render::print(&out).context("standard output")?;
         Ok(Exit::Clean)
+    }
+
+    /// Whether the question can be asked of the end of a run alone: it begins there, follows no
+    /// control, and its answer needs no numbers counted from the beginning.
+    fn may_be_late(&self) -> bool {
+        let from_end = self.at.as_deref().is_none_or(|at| {
+            let counted = at.split_once('#').is_none_or(|(_, n)| n == "last" || n.starts_with('-'));
+            counted && !at.starts_with('@')
+        });
+        from_end
+            && !matches!(self.kind, KindArgument::Full)
+            && !(self.forward || self.json || self.instructions)
+            && [&self.from, &self.to, &self.chop].iter().all(|moment| moment.is_none())
+            && self.without.is_none()
+            && self.save.is_none()
+            && self.events.is_none()
+    }
+
+    /// The answer from the end of a run, if that is enough for it.
+    fn late_answer(&self, execution: &Execution) -> anyhow::Result<Option<(Asked, Answer)>> {
+        let asked = self.asked(execution)?;
+        if asked.wants.control.is_some() {
+            return Ok(None);
+        }
+        let answer = self.answer(execution, &asked)?;
+        Ok((!answer.is_open).then_some((asked, answer)))
     }
 
     fn unfolded(&self) -> Unfold {
@@ -233,6 +272,10 @@ impl Slice {
             }
             (question.prune_parts, question.prune_memory) = (pruned.parts, pruned.memory);
         }
+        if execution.trace.starts_late {
+            // What nobody can have written need not be looked for.
+            question.prune_memory.extend(late::constants(&execution.program));
+        }
         if let Some(to) = &self.to {
             question.to = execution.moment(to)?.moment;
         }
@@ -264,13 +307,24 @@ impl Slice {
         Some(instructions::nearest(&listed, SHOWN, "--instructions"))
     }
 
-    fn text(&self, asked: &Asked, answer: &Answer, view: &View) -> String {
+    fn text(
+        &self,
+        execution: &Execution,
+        (asked, answer): (&Asked, &Answer),
+        view: &View,
+    ) -> String {
         let style = Style::of(&std::io::stdout());
         let (statements, executions) = (view.statements.len(), answer.executions());
         let mut out = format!(
             "{}: {statements} statements, {executions} of {} instructions looked at\n",
             asked.words, answer.walked
         );
+        if let Some((windows, all)) = execution.observed {
+            out += &format!(
+                "(nothing before the last {windows} of {all} parts of the recording was needed; \
+                 #-1 is a last execution)\n"
+            );
+        }
         for (number, statement) in view.statements.iter().enumerate() {
             out += &text::statement(number + 1, statement, style);
             out += &text::reasons(view, number, text::MOST_REASONS, style);

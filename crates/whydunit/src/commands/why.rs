@@ -2,6 +2,7 @@
 
 use super::run::Guest;
 use super::slicing::execution::Execution;
+use super::slicing::recursion::Endless;
 use super::slicing::{instructions, text, windows};
 use crate::exit::Exit;
 use crate::render::crash::Crash;
@@ -67,6 +68,8 @@ fn without_source(execution: &Execution, asked: &Asked) -> String {
 struct Report<'a> {
     ended: &'a str,
     values: Vec<(String, String)>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recursion: Option<&'a Endless>,
     question: &'a str,
     #[serde(flatten)]
     explanation: &'a Explanation,
@@ -76,7 +79,11 @@ impl Why {
     /// Runs the program and explains its end.
     pub fn run(self) -> anyhow::Result<Exit> {
         let execution = Execution::run(&self.guest, self.memory)?;
-        let asked = execution.asked_at_end();
+        let endless = Endless::of(&execution);
+        let asked = match &endless {
+            Some(endless) => vec![endless.asked()],
+            None => execution.asked_at_end(),
+        };
         let first = asked.first().context("the program executed nothing")?;
         let control = Control::of(&execution.trace, &execution.program);
         let explanation = explain(&execution.trace, &execution.program, &control, &asked);
@@ -86,13 +93,15 @@ impl Why {
             let report = Report {
                 ended: &ended,
                 values: values(&execution),
+                recursion: endless.as_ref(),
                 question: &first.words,
                 explanation: &explanation,
             };
             serde_json::to_string_pretty(&report)? + "\n"
         } else {
             let at = asked.last().and_then(|asked| asked.pc);
-            self.text(&execution, &ended, first, at, &explanation)
+            let before = endless.map(|endless| endless.text()).unwrap_or_default();
+            self.text(&execution, (&ended, &before), (first, at), &explanation)
         };
         render::print(&out).context("standard output")?;
         let failed = execution.outcome.as_ref().is_none_or(|outcome| {
@@ -104,9 +113,8 @@ impl Why {
     fn text(
         &self,
         execution: &Execution,
-        ended: &str,
-        asked: &Asked,
-        at: Option<u64>,
+        (ended, before): (&str, &str),
+        (asked, at): (&Asked, Option<u64>),
         explanation: &Explanation,
     ) -> String {
         let style = Style::of(&std::io::stdout());
@@ -126,6 +134,7 @@ impl Why {
                 values.map(|(name, value)| format!("{name} = {value}")).collect();
             out += &format!("  where {}\n", values.join(", "));
         }
+        out += before;
         out += &match asked.words.as_str() {
             THE_WAY => "What led here, nearest first:\n".into(),
             words => format!("Where {words} came from, nearest first:\n"),

@@ -131,6 +131,11 @@ impl Details {
     }
 }
 
+/// Whether a program ended because its stack was full.
+pub fn stack_is_full(report: &CrashReport) -> bool {
+    report.code > 0 && cause::stack_overflow(report).is_some()
+}
+
 /// The instruction that the signal is about. The processor reports a breakpoint behind it.
 fn stopped_at(report: &CrashReport) -> u64 {
     const BREAKPOINT_TRAP: u64 = 3;

@@ -12,10 +12,14 @@ pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
     if found.suppressed > 0 {
         super::note(&format!("{} findings are suppressed", found.suppressed));
     }
+    if found.dropped > 0 {
+        super::note(&format!("{} more findings are not kept: see the first ones", found.dropped));
+    }
     for undecided in &found.undecided {
+        let consequence = if undecided.given_up { "; it was switched off" } else { "" };
         super::note(&format!(
             "the rule {} could not be decided {} times: it asks for something that was not \
-             observed, or takes more than its bound of steps",
+             observed, or takes more than its bound of steps{consequence}",
             undecided.rule, undecided.times
         ));
     }

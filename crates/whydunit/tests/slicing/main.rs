@@ -424,6 +424,11 @@ fn programs_about_arithmetic() {
 }
 
 #[test]
+fn programs_about_signals() {
+    written_by_hand("signals", 5);
+}
+
+#[test]
 fn programs_about_threads() {
     written_by_hand("threads", 8);
 }

@@ -67,6 +67,8 @@ struct Saved {
 struct Thread {
     parts: HashMap<u8, usize>,
     frames: Vec<Frame>,
+    /// Whether it has sent a signal to itself, whose handler comes next.
+    signalled: bool,
     /// Its last execution.
     last: usize,
 }
@@ -76,6 +78,14 @@ struct Frame {
     /// Open regions: deciding execution, node that ends it.
     open: Vec<(usize, Option<u32>)>,
     called_by: Option<usize>,
+    /// Of a signal handler: what registers hold when it has returned.
+    interrupted: Option<HashMap<u8, usize>>,
+}
+
+impl Frame {
+    fn new(id: usize, called_by: Option<usize>) -> Self {
+        Self { id, open: Vec::new(), called_by, interrupted: None }
+    }
 }
 
 /// Everything that happened.
@@ -100,6 +110,9 @@ pub struct Reference<'a> {
 }
 
 type Access = (bool, u64, u64);
+
+const RT_SIGRETURN: u64 = 15;
+const KILL: u64 = 62;
 
 impl<'a> Reference<'a> {
     /// Looks at a whole stream.
@@ -266,8 +279,8 @@ impl<'a> Reference<'a> {
         let frames = &mut self.frames;
         self.threads.entry(self.thread).or_insert_with(|| {
             *frames += 1;
-            let frame = Frame { id: *frames, open: Vec::new(), called_by: None };
-            Thread { parts: HashMap::new(), frames: vec![frame], last: usize::MAX }
+            let frames = vec![Frame::new(*frames, None)];
+            Thread { parts: HashMap::new(), frames, signalled: false, last: usize::MAX }
         })
     }
 
@@ -316,6 +329,7 @@ impl<'a> Reference<'a> {
     fn executed(&mut self, pc: u64, completed: bool, accesses: &[Access], count: &mut u64) {
         let meaning = self.meanings[&pc].clone();
         self.sow(*count);
+        self.handle();
         let by = self.begin(pc, *count, completed);
         self.thread().last = by;
         *count += u64::from(completed);
@@ -329,6 +343,35 @@ impl<'a> Reference<'a> {
         }
         if completed {
             self.go(by, pc, meaning.form);
+        }
+    }
+
+    /// A signal that the thread has sent to itself is handled: the kernel gives the handler its
+    /// arguments, and when it returns registers are what they were.
+    fn handle(&mut self) {
+        if !std::mem::take(&mut self.thread().signalled) {
+            return;
+        }
+        self.frames += 1;
+        let mut frame = Frame::new(self.frames, None);
+        let thread = self.thread();
+        frame.interrupted = Some(thread.parts.clone());
+        thread.frames.push(frame);
+        for register in [0, 7, 6, 2] {
+            for part in Parts::general(register, 0, 8).iter() {
+                thread.parts.remove(&part);
+            }
+        }
+    }
+
+    /// A handler returns.
+    fn resume(&mut self) {
+        let thread = self.thread();
+        while let Some(frame) = thread.frames.pop() {
+            if let Some(parts) = frame.interrupted {
+                thread.parts = parts;
+                break;
+            }
         }
     }
 
@@ -365,14 +408,17 @@ impl<'a> Reference<'a> {
         match form {
             Form::Call(_) | Form::IndirectCall => {
                 self.frames += 1;
-                let frame = Frame { id: self.frames, open: Vec::new(), called_by: Some(by) };
+                let frame = Frame::new(self.frames, Some(by));
                 self.thread().frames.push(frame);
             }
             Form::Return => {
                 self.frames += 1;
-                let fresh = Frame { id: self.frames, open: Vec::new(), called_by: None };
+                let fresh = Frame::new(self.frames, None);
                 let frames = &mut self.thread().frames;
-                frames.pop();
+                // A handler returns to what calls the kernel.
+                if frames.last().is_some_and(|top| top.interrupted.is_none()) {
+                    frames.pop();
+                }
                 if frames.is_empty() {
                     frames.push(fresh);
                 }
@@ -610,6 +656,11 @@ impl<'a> Reference<'a> {
         let made = self.define(by, Vec::new());
         for part in Parts::general(0, 0, 8).iter() {
             self.thread().parts.insert(part, made);
+        }
+        match number {
+            RT_SIGRETURN => self.resume(),
+            KILL => self.thread().signalled = true,
+            _ => {}
         }
         for (address, bytes) in
             analyze::dependence::system_calls::written(number, arguments, answer)

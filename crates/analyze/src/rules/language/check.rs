@@ -112,8 +112,13 @@ impl<'a> Checker<'a> {
         self.rule_span = rule.name.span;
         self.parts(&rule.parts);
         let point = self.point(&rule.point).ok();
+        // What a function is given and what it returns have chains, whatever they are.
+        let given = match &point {
+            Some(Point::Call(_) | Point::Return(_)) => self.variables.len(),
+            _ => 0,
+        };
         let condition = self.condition(&rule.condition).ok();
-        let locators = self.locators(&rule.locators);
+        let locators = self.locators(&rule.locators, given);
         let (point, condition) = (point?, condition?);
         let variables = self
             .variables
@@ -216,7 +221,7 @@ impl<'a> Checker<'a> {
         Ok(slot)
     }
 
-    fn locators(&mut self, locators: &[Name]) -> Vec<Slot> {
+    fn locators(&mut self, locators: &[Name], given: Slot) -> Vec<Slot> {
         let mut slots = Vec::new();
         for name in locators {
             let found = self.lookup(&name.text);
@@ -233,12 +238,14 @@ impl<'a> Checker<'a> {
                     self.error(name.span, message, label);
                 }
                 (Some(Type::Pointer) | None, _) => slots.push(slot),
+                (Some(Type::Number), _) if slot < given => slots.push(slot),
                 (Some(kind), _) => {
                     let message = format!("`{}` is {}", name.text, kind.describe());
                     self.error(
                         name.span,
                         message,
-                        "expected a pointer: only values that move have a chain",
+                        "expected a pointer, or what a function is given or returns: only values \
+                         that move have a chain",
                     );
                 }
             }

@@ -15,6 +15,11 @@ pub enum Role {
         /// Whether the bytes are zero.
         zeroed: bool,
     },
+    /// Allocates always the same number of bytes.
+    AllocateFixed {
+        /// How many.
+        bytes: u64,
+    },
     /// Frees its first argument.
     Free,
     /// Frees its first argument and allocates, keeping the contents.
@@ -133,38 +138,45 @@ impl Allocators {
         names
     }
 
-    /// Adds the functions of a file: lines `ALLOCATE [= N] FREE`, where N is the number of the
-    /// argument that is the size, from 1. Lines that begin with `#` are comments. An error names
-    /// the line.
+    /// Adds the functions of a file: lines `ALLOCATE SIZE FREE`. The size is the number of the
+    /// argument that it is, from 1, or `=` and the bytes that every block has; 1 if left out. Lines
+    /// that begin with `#` are comments. An error names the line.
     pub fn read(&mut self, text: &str) -> Result<(), String> {
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.split('#').next().unwrap_or_default();
             let words: Vec<&str> = line.split_whitespace().collect();
             let (allocate, size, free) = match words.as_slice() {
                 [] => continue,
-                [allocate, free] => (*allocate, 1, *free),
-                [allocate, size, free] => match size.parse() {
-                    Ok(size @ 1..=6) => (*allocate, size, *free),
-                    _ => {
-                        return Err(format!(
-                            "line {number}: `{size}` is not the number of an argument, 1 to 6"
-                        ));
-                    }
-                },
+                [allocate, free] => (*allocate, "1", *free),
+                [allocate, size, free] => (*allocate, *size, *free),
                 _ => {
                     return Err(format!(
-                        "line {number}: expected `ALLOCATE [SIZE_ARGUMENT] FREE`, as in \
-                         `pool_get 2 pool_put`"
+                        "line {number}: expected `ALLOCATE [SIZE] FREE`, as in `pool_get 2 \
+                         pool_put` or `node_new =64 node_delete`"
                     ));
                 }
             };
+            let Some(role) = sized(size) else {
+                return Err(format!(
+                    "line {number}: `{size}` is neither the number of an argument, 1 to 6, nor a \
+                     number of bytes such as `=64`"
+                ));
+            };
             self.families += 1;
-            let role = Role::Allocate { size: size - 1, count: None, zeroed: false };
             self.add(allocate, role, self.families);
             self.add(free, Role::Free, self.families);
         }
         Ok(())
     }
+}
+
+/// What a function does whose size is given by a word.
+fn sized(word: &str) -> Option<Role> {
+    if let Some(bytes) = word.strip_prefix('=') {
+        return bytes.parse().ok().map(|bytes| Role::AllocateFixed { bytes });
+    }
+    let argument: u8 = word.parse().ok().filter(|argument| (1..=6).contains(argument))?;
+    Some(Role::Allocate { size: argument - 1, count: None, zeroed: false })
 }
 
 #[cfg(test)]
@@ -180,6 +192,9 @@ mod tests {
         assert_ne!(pool.family, get.family);
         assert_eq!(pool.role, Role::Allocate { size: 1, count: None, zeroed: false });
         assert_eq!(all.named("_ZdaPvm").unwrap().family, FAMILY_NEW_ARRAY);
+        all.read("node =64 gone").expect("in order");
+        assert_eq!(all.named("node").unwrap().role, Role::AllocateFixed { bytes: 64 });
+        assert!(all.read("node =x gone").unwrap_err().contains("`=x`"));
         assert!(all.read("a b c d").unwrap_err().contains("line 1"));
         assert!(all.read("\na 9 c").unwrap_err().contains("line 2"));
     }

@@ -4,6 +4,7 @@
 use crate::rules::model::{REGION_HEAP, REGION_LEFT};
 use crate::rules::state::{BlockFacts, BlockId, Pointer};
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A number of a call stack that was kept.
 pub type StackId = u32;
@@ -49,7 +50,7 @@ impl Block {
 }
 
 /// All blocks of a process.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Blocks {
     /// By number; number 0 is no block.
     all: Vec<Block>,
@@ -57,6 +58,8 @@ pub struct Blocks {
     live: BTreeMap<u64, BlockId>,
     /// Freed heap blocks whose memory no later block has taken, by first address.
     freed: BTreeMap<u64, BlockId>,
+    /// Between which addresses blocks were ever freed: what is far off needs no look at the map.
+    freed_within: Range<u64>,
 }
 
 impl Blocks {
@@ -116,9 +119,20 @@ impl Blocks {
     pub fn release(&mut self, id: BlockId, release: Release) {
         let Some(block) = self.get_mut(id) else { return };
         block.release = Some(release);
-        let begin = block.facts.begin;
+        let (begin, end) = (block.facts.begin, block.end());
         self.live.remove(&begin);
         self.freed.insert(begin, id);
+        let within = &mut self.freed_within;
+        *within = match within.is_empty() {
+            true => begin..end,
+            false => within.start.min(begin)..within.end.max(end),
+        };
+    }
+
+    /// Whether an address can be in a freed block at all.
+    #[must_use]
+    pub fn may_be_freed(&self, address: u64) -> bool {
+        self.freed_within.contains(&address)
     }
 
     /// The live or the last freed heap block that begins at an address.
@@ -193,7 +207,10 @@ mod tests {
                     _ => {}
                 }
                 for (address, expected) in owner.iter().enumerate() {
-                    prop_assert_eq!(blocks.containing(address as u64), *expected);
+                    let found = blocks.containing(address as u64);
+                    prop_assert_eq!(found, *expected);
+                    let freed = found.is_some_and(|id| !blocks.get(id).unwrap().is_live());
+                    prop_assert!(!freed || blocks.may_be_freed(address as u64));
                 }
             }
         }

@@ -12,7 +12,7 @@ const ONE_STACK: u64 = 64 << 20;
 pub const DEEPEST: usize = 24;
 
 /// An active call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Frame {
     /// The call instruction.
     pub pc: u64,
@@ -20,12 +20,14 @@ pub struct Frame {
     pub slot: u64,
     /// The frame's block, once an address of it was taken.
     pub block: Option<BlockId>,
+    /// The blocks of variables in it whose addresses were taken, by where they begin.
+    pub locals: Vec<(u64, BlockId)>,
     /// The caller's frame pointer, if it keeps one.
     pub callers_frame: Option<u64>,
 }
 
 /// The active calls of a thread, outermost first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Calls {
     frames: Vec<Frame>,
 }
@@ -40,7 +42,7 @@ impl Calls {
         left: impl FnMut(BlockId),
     ) {
         self.drop_below(slot, left);
-        self.frames.push(Frame { pc, slot, block: None, callers_frame });
+        self.frames.push(Frame { pc, slot, block: None, locals: Vec::new(), callers_frame });
     }
 
     /// A return has read its return address. The frame pointer that the caller had, if the call
@@ -54,7 +56,8 @@ impl Calls {
         let gone = |frame: &mut Frame| frame.slot <= slot && slot - frame.slot <= ONE_STACK;
         let mut last = None;
         while let Some(frame) = self.frames.pop_if(gone) {
-            frame.block.into_iter().for_each(&mut left);
+            let locals = frame.locals.iter().map(|(_, block)| *block);
+            frame.block.into_iter().chain(locals).for_each(&mut left);
             last = Some(frame);
         }
         last
@@ -63,6 +66,12 @@ impl Calls {
     /// The innermost call.
     pub fn top(&mut self) -> Option<&mut Frame> {
         self.frames.last_mut()
+    }
+
+    /// The instruction that made the innermost call.
+    #[must_use]
+    pub fn innermost(&self) -> Option<u64> {
+        self.frames.last().map(|frame| frame.pc)
     }
 
     /// The instruction at `pc` and the calls that led there, innermost first.

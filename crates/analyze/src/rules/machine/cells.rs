@@ -2,8 +2,10 @@
 //! pointer in them was made from, and the value's chain.
 
 use super::chains::Node;
+use super::pages::Pages;
 use crate::rules::state::BlockId;
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// What a pointer was made from.
 ///
@@ -38,7 +40,7 @@ impl Tag {
 const MOST_DIFFERENCES: usize = 1 << 20;
 
 /// How tags behave under arithmetic.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Arithmetic {
     differences: Vec<(Tag, Tag)>,
     numbers: FxHashMap<(Tag, Tag), u32>,
@@ -111,98 +113,91 @@ const WORD: u64 = 8;
 const PAGE: u64 = 4096;
 const WORDS: usize = (PAGE / WORD) as usize;
 
-/// The cells of memory. Words that nothing was remembered of take no room.
-#[derive(Default)]
+/// What memory carries, a cell for every eight bytes.
+#[derive(Clone, Default)]
 pub struct Memory {
-    pages: FxHashMap<u64, u32>,
-    cells: Vec<Box<[Cell; WORDS]>>,
-    /// The page last used, and its number.
-    last: (u64, u32),
+    pages: Pages<Box<[Cell; WORDS]>>,
+}
+
+fn word_of(address: u64) -> usize {
+    (address % PAGE / WORD) as usize
 }
 
 impl Memory {
-    fn find(&mut self, address: u64) -> Option<&mut Cell> {
-        let page = address / PAGE;
-        let number = if self.last.0 == page && !self.cells.is_empty() {
-            self.last.1
-        } else {
-            let number = *self.pages.get(&page)?;
-            self.last = (page, number);
-            number
-        };
-        let cells = self.cells.get_mut(number as usize)?;
-        Some(&mut cells[(address % PAGE / WORD) as usize])
-    }
-
-    fn make(&mut self, address: u64) -> &mut Cell {
-        let page = address / PAGE;
-        let number = *self.pages.entry(page).or_insert_with(|| {
-            self.cells.push(Box::new([Cell::default(); WORDS]));
-            self.cells.len() as u32 - 1
-        });
-        self.last = (page, number);
-        &mut self.cells[number as usize][(address % PAGE / WORD) as usize]
-    }
-
-    /// What the eight bytes at an address carry; nothing unless the address is a multiple of eight.
-    pub fn load(&mut self, address: u64) -> Cell {
+    /// What the word at an address carries; nothing if it does not begin there.
+    #[inline]
+    #[must_use]
+    pub fn load(&self, address: u64) -> Cell {
         if !address.is_multiple_of(WORD) {
             return Cell::default();
         }
-        self.find(address).copied().unwrap_or_default()
+        self.pages.get(address / PAGE).map(|page| page[word_of(address)]).unwrap_or_default()
     }
 
-    /// Eight bytes are stored. Split over two words they are forgotten.
+    /// A word is stored.
+    #[inline]
     pub fn store(&mut self, address: u64, cell: Cell) {
         if !address.is_multiple_of(WORD) {
             self.clear(address, WORD);
-        } else if let Some(known) = self.find(address) {
-            *known = cell;
+        } else if let Some(page) = self.pages.get_mut(address / PAGE) {
+            page[word_of(address)] = cell;
         } else if cell != Cell::default() {
-            *self.make(address) = cell;
+            let empty = || Box::new([Cell::default(); WORDS]);
+            self.pages.get_or(address / PAGE, empty)[word_of(address)] = cell;
         }
     }
 
-    /// Bytes are overwritten by something that carries nothing.
+    /// Something that is no pointer is stored.
     pub fn clear(&mut self, address: u64, size: u64) {
-        let mut at = address & !(WORD - 1);
-        let end = address.saturating_add(size);
-        while at < end {
-            match self.find(at) {
-                Some(cell) => {
-                    *cell = Cell::default();
-                    at += WORD;
-                }
-                // Nothing is known of the whole page.
-                None => at = (at / PAGE + 1).saturating_mul(PAGE),
+        for (page, words) in self.touched(address & !(WORD - 1), address.saturating_add(size)) {
+            if let Some(page) = self.pages.get_mut(page) {
+                page[words].fill(Cell::default());
             }
         }
     }
 
-    /// Bytes are copied from one place to another, as by `memmove`.
+    /// The pages of a range, and which of their words are in it. Pages that are not there may be left
+    /// out, which they are where the range is longer than what is known.
+    fn touched(&self, begin: u64, end: u64) -> impl Iterator<Item = (u64, Range<usize>)> + use<> {
+        let all = begin / PAGE..end.div_ceil(PAGE);
+        let far = all.end.saturating_sub(all.start) > 64 + self.pages.len() as u64;
+        let known = if far { self.pages.numbers() } else { Vec::new() };
+        let near = if far { 0..0 } else { all.clone() };
+        let known = known.into_iter().filter(move |page| all.contains(page));
+        near.chain(known).filter(move |_| begin < end).map(move |page| {
+            let start = page * PAGE;
+            let last = (end - start).min(PAGE).div_ceil(WORD) as usize;
+            (page, word_of(begin.max(start))..last)
+        })
+    }
+
+    /// Words are copied, as `memmove` does.
     pub fn copy(&mut self, to: u64, from: u64, size: u64) {
         if to % WORD != from % WORD {
             self.clear(to, size);
             return;
         }
-        let first = from.next_multiple_of(WORD) - from;
-        let words = size.saturating_sub(first) / WORD;
-        let cells: Vec<Cell> =
-            (0..words).map(|word| self.load(from + first + word * WORD)).collect();
+        let first = from.next_multiple_of(WORD);
+        let end = from.saturating_add(size) & !(WORD - 1);
+        let mut moved = Vec::new();
+        for (number, words) in self.touched(first, end) {
+            let Some(page) = self.pages.get(number) else { continue };
+            for word in words.filter(|word| page[*word] != Cell::default()) {
+                moved.push((number * PAGE + word as u64 * WORD - from, page[word]));
+            }
+        }
         self.clear(to, size);
-        for (word, cell) in cells.into_iter().enumerate() {
-            self.store(to + first + word as u64 * WORD, cell);
+        for (offset, cell) in moved {
+            self.store(to.wrapping_add(offset), cell);
         }
     }
 
     /// Every pointer that memory holds: where, and its block.
     pub fn pointers(&self) -> impl Iterator<Item = (u64, BlockId)> + '_ {
-        let mut pages: Vec<(&u64, &u32)> = self.pages.iter().collect();
-        pages.sort_unstable();
-        pages.into_iter().flat_map(move |(page, number)| {
-            let cells = self.cells[*number as usize].iter().enumerate();
+        self.pages.numbers().into_iter().flat_map(move |number| {
+            let cells = self.pages.get(number).into_iter().flat_map(|page| page.iter().enumerate());
             cells.filter_map(move |(word, cell)| {
-                Some((page * PAGE + word as u64 * WORD, cell.tag.block()?))
+                Some((number * PAGE + word as u64 * WORD, cell.tag.block()?))
             })
         })
     }

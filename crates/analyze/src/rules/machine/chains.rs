@@ -33,7 +33,7 @@ pub struct Link {
 }
 
 /// All hops of a process.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Chains {
     places: Vec<u64>,
     numbers: FxHashMap<u64, u32>,

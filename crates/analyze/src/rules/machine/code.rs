@@ -2,8 +2,9 @@
 //! Done once for each translated instruction, so that following an execution decodes nothing.
 
 use super::bitwise::{Bitwise, Constants};
+use super::locals::UNKNOWN;
 use super::registers;
-use crate::semantics::{Flow, How, Meaning, Side, Span};
+use crate::semantics::{Flow, Form, How, Meaning, Side, Span};
 use iced_x86::{
     Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
     Register,
@@ -23,10 +24,12 @@ pub enum Place {
     Cell(u8),
     /// Of the memory operand of this number, from this byte on.
     Memory(u8, u16),
+    /// Four bytes of it.
+    Half(u8, u16),
     /// Something that carries nothing.
     Nothing,
     /// The stack pointer or frame pointer plus this.
-    Stack(u8, i64),
+    Stack(u8, i32),
 }
 
 /// What an instruction does to what cells carry.
@@ -34,6 +37,8 @@ pub enum Place {
 pub enum Action {
     /// The value moves unchanged.
     Copy(Place, Place),
+    /// Four bytes of it do: they are no pointer any more.
+    Number(Place, Place),
     /// A sum of two values.
     Sum(Place, Place, Place),
     /// A difference of two values.
@@ -42,6 +47,28 @@ pub enum Action {
     Make(Place),
     /// A constant, which may be the address of a variable.
     Address(Place, u64),
+}
+
+impl Action {
+    /// What it changes, if it copies a number there.
+    fn copied(self) -> Option<Place> {
+        match self {
+            Self::Number(to, _) => Some(to),
+            _ => None,
+        }
+    }
+
+    /// What it changes.
+    fn target(self) -> Place {
+        match self {
+            Self::Copy(to, _)
+            | Self::Number(to, _)
+            | Self::Sum(to, ..)
+            | Self::Difference(to, ..)
+            | Self::Make(to)
+            | Self::Address(to, _) => to,
+        }
+    }
 }
 
 /// How the address of a memory operand is formed.
@@ -78,6 +105,27 @@ pub enum StackMove {
     Lost,
 }
 
+/// Whether an instruction calls or returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transfer {
+    /// Neither.
+    None,
+    /// It calls.
+    Call,
+    /// It returns.
+    Return,
+}
+
+impl Transfer {
+    fn of(form: Form) -> Self {
+        match form {
+            Form::Call(_) | Form::IndirectCall => Self::Call,
+            Form::Return => Self::Return,
+            _ => Self::None,
+        }
+    }
+}
+
 /// A compiled instruction.
 #[derive(Clone, Debug)]
 pub struct Code {
@@ -99,10 +147,28 @@ pub struct Code {
     pub vector_read: bool,
     /// What it does to the stack pointer.
     pub stack: StackMove,
-    /// What the values of its results depend on.
-    pub meaning: Meaning,
-    /// Whether it overwrites the frame pointer.
-    pub writes_frame_pointer: bool,
+    /// What the values of its results depend on: looked at only where something was not written.
+    pub meaning: Box<Meaning>,
+    /// Whether it calls or returns.
+    pub transfer: Transfer,
+    /// Whether it calls, returns, or changes the stack pointer or the frame pointer.
+    pub moves_stack: bool,
+    /// Whether it overwrites the frame pointer with something else.
+    pub loses_frame: bool,
+    /// The registers that form its addresses or decide where it goes on, for
+    /// [`super::registers::Registers::meets`].
+    pub steers: u64,
+    /// Whether what it reads decides where it goes on.
+    pub steers_by_memory: bool,
+    /// How many accesses it makes, unless it repeats.
+    pub operands: u8,
+    /// Whether it is a repeated string instruction.
+    pub repeats: bool,
+    /// The function it is in, if it takes an address in a frame: a number of
+    /// [`super::locals::Locals`].
+    pub function: u32,
+    /// Whether it touches neither memory nor any cell: comparisons, branches.
+    pub is_quiet: bool,
     /// Whether its results count as written though its operands are not: masks that tell where
     /// vectors differ.
     pub cleanses: bool,
@@ -126,6 +192,11 @@ pub fn compile(
     let bitwise = Bitwise::of(&instruction, &meaning.memory, constants);
     constants.follow(&instruction, &meaning.defines);
     let pointers = pointers(&instruction, factory);
+    let transfer = Transfer::of(meaning.form);
+    let stack = stack_move(&instruction);
+    let loses_frame = meaning.form == Form::Plain
+        && meaning.defines.general_bytes(FRAME_POINTER) != 0
+        && stack != StackMove::Enter;
     let mut code = Code {
         pc,
         place,
@@ -135,16 +206,36 @@ pub fn compile(
         moves: meaning.repeats == Some(crate::semantics::StringOp::Moves),
         vector_read: instruction.op0_register().is_vector_register()
             || pointers.iter().any(|pointer| !pointer.write && pointer.bytes >= 16),
-        stack: stack_move(&instruction),
-        writes_frame_pointer: meaning.defines.general_bytes(FRAME_POINTER) != 0,
+        stack,
+        transfer,
+        moves_stack: transfer != Transfer::None || stack != StackMove::None || loses_frame,
+        loses_frame,
+        steers: steers(&meaning),
+        steers_by_memory: meaning.decides.as_ref().is_some_and(|uses| !uses.reads.is_empty()),
+        operands: meaning.memory.len() as u8,
+        repeats: meaning.repeats.is_some(),
+        function: UNKNOWN,
+        is_quiet: false,
         cleanses: cleanses(&instruction),
         bitwise,
         touched: touched(&meaning),
         pointers,
-        meaning,
+        meaning: Box::new(meaning),
     };
     code.actions(&instruction);
+    code.drop_overwritten();
+    code.is_quiet = code.actions.is_empty()
+        && !code.moves_stack
+        && code.operands == 0
+        && code.pointers.is_empty()
+        && !code.repeats;
     code
+}
+
+/// The registers that form addresses or decide where it goes on.
+fn steers(meaning: &Meaning) -> u64 {
+    let decides = meaning.decides.as_ref().map(|uses| uses.values | uses.conditions);
+    registers::touched(&decides.into_iter().fold(meaning.addresses(), |all, parts| all | parts))
 }
 
 /// The registers that an instruction reads or writes.
@@ -247,6 +338,22 @@ fn cleanses(instruction: &Instruction) -> bool {
 }
 
 impl Code {
+    /// Whether it takes an address in a frame.
+    #[must_use]
+    pub fn takes_frame_address(&self) -> bool {
+        let stack = |place: &Place| matches!(place, Place::Stack(..));
+        let taken = self.actions.iter().any(|action| match action {
+            Action::Sum(_, left, right) | Action::Difference(_, left, right) => {
+                stack(left) || stack(right)
+            }
+            _ => false,
+        });
+        let frame = |pointer: &Pointer| {
+            pointer.indexed && matches!(pointer.base, Some(STACK_POINTER | FRAME_POINTER))
+        };
+        taken || self.pointers.iter().any(frame)
+    }
+
     fn actions(&mut self, instruction: &Instruction) {
         if self.meaning.repeats.is_some() {
             self.wiped =
@@ -288,6 +395,31 @@ impl Code {
     }
 
     /// A stored value that is not a copy: eight bytes of it have a chain that begins here.
+    /// A number of four bytes carries no block, but it has a chain.
+    fn copies_half(&mut self, to: Place, from: Place) {
+        let half = |place| match place {
+            Place::Memory(slot, at) => Place::Half(slot, at),
+            other => other,
+        };
+        if let Place::Memory(slot, _) = to {
+            self.wiped.push(slot);
+        }
+        self.actions.push(Action::Number(half(to), half(from)));
+    }
+
+    /// Of several results for one place the last one counts, as all sources are read before.
+    fn drop_overwritten(&mut self) {
+        // Upper halves that become zero are no result of their own.
+        let copied: Vec<Place> = self.actions.iter().filter_map(|action| action.copied()).collect();
+        self.actions.retain(|action| !matches!(action, Action::Make(to) if copied.contains(to)));
+        let targets: Vec<Place> = self.actions.iter().map(|action| action.target()).collect();
+        let mut index = 0;
+        self.actions.retain(|_| {
+            index += 1;
+            !targets[index..].contains(&targets[index - 1])
+        });
+    }
+
     fn makes_memory(&mut self, slot: u8) {
         match self.pointers.get(slot as usize) {
             Some(pointer) if pointer.bytes == 8 => {
@@ -329,6 +461,7 @@ impl Code {
                 (Some(target), Some(source)) if whole => {
                     self.actions.push(Action::Copy(target, source))
                 }
+                (Some(target), Some(source)) if to.bytes == 4 => self.copies_half(target, source),
                 (Some(Place::Memory(slot, _)), _) => self.wiped.push(slot),
                 (Some(target), _) => self.actions.push(Action::Make(target)),
                 (None, _) => self.partial(to),
@@ -424,7 +557,7 @@ fn lea(instruction: &Instruction) -> Option<Action> {
     let index = general(instruction.memory_index());
     let scaled = instruction.memory_index_scale() != 1;
     let cell = |cell: Option<u8>| cell.map_or(Place::Nothing, Place::Cell);
-    let displacement = instruction.memory_displacement64() as i64;
+    let displacement = instruction.memory_displacement64() as i32;
     let base = match base {
         Some(base @ (STACK_POINTER | FRAME_POINTER)) => Place::Stack(base, displacement),
         other => cell(other),

@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 const PAGE: u64 = 4096;
 
 /// Bytes that are known. A page has a value and whether it is known for each.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Contents {
     pages: FxHashMap<u64, Box<[Option<u8>; PAGE as usize]>>,
 }

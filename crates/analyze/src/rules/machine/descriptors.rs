@@ -108,7 +108,7 @@ pub fn deed(call: u64, arguments: &[u64; 6], answer: i64) -> Deed {
 }
 
 /// The descriptors of a process.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Descriptors {
     all: BTreeMap<i64, History>,
 }

@@ -34,6 +34,7 @@ pub const SIGN: u8 = 16;
 const STACK_POINTER: u8 = 4;
 
 /// The registers of one thread.
+#[derive(Clone)]
 pub struct Registers {
     general: [u64; 16],
     vector: [[u8; 32]; 16],

@@ -12,6 +12,7 @@ use super::registers::{Origin, Registers};
 use super::unwritten::{Unwritten, WIDEST};
 use crate::rules::state::Pointer;
 use crate::semantics::{Flow, Side, Span, Uses};
+use rustc_hash::FxHashMap;
 
 /// A call of an allocator that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +45,7 @@ impl Inside {
 }
 
 /// One thread.
+#[derive(Clone)]
 pub struct Thread {
     /// What registers carry.
     pub cells: [Cell; CELLS],
@@ -75,6 +77,58 @@ impl Default for Thread {
     }
 }
 
+/// All threads of a process, and which one runs: it is asked for at every instruction.
+#[derive(Clone)]
+pub struct Threads {
+    all: Vec<Thread>,
+    numbers: FxHashMap<u32, usize>,
+    now: usize,
+    /// Whether the thread that runs is given the number of whichever comes next.
+    unnamed: bool,
+}
+
+impl Default for Threads {
+    /// With a thread that runs before the stream says which.
+    fn default() -> Self {
+        Self { all: vec![Thread::default()], numbers: FxHashMap::default(), now: 0, unnamed: false }
+    }
+}
+
+impl Threads {
+    /// The thread that runs.
+    pub fn now(&self) -> &Thread {
+        &self.all[self.now]
+    }
+
+    /// The thread that runs, to change.
+    pub fn now_mut(&mut self) -> &mut Thread {
+        &mut self.all[self.now]
+    }
+
+    /// Every one.
+    pub fn all(&self) -> impl Iterator<Item = &Thread> {
+        self.all.iter()
+    }
+
+    /// In the child of a fork only the thread that made it goes on, under another number.
+    pub fn fork(&mut self) {
+        let running = self.all.swap_remove(self.now);
+        *self = Self { all: vec![running], unnamed: true, ..Self::default() };
+    }
+
+    /// From here on the thread of this number runs.
+    pub fn switch(&mut self, number: u32) {
+        let Self { all, numbers, now, unnamed } = self;
+        if std::mem::take(unnamed) {
+            numbers.insert(number, *now);
+        }
+        *now = *numbers.entry(number).or_insert_with(|| {
+            all.push(Thread::default());
+            all.len() - 1
+        });
+    }
+}
+
 impl Thread {
     /// Forgets calls of allocators that ended by a jump out of them.
     pub fn leave_below(&mut self, stack: u64) {
@@ -84,10 +138,9 @@ impl Thread {
 
     /// Follows what nobody wrote through one instruction.
     pub fn follow(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
-        let meaning = &code.meaning;
-        let matched = accesses.len() == meaning.memory.len();
-        if !matched || meaning.repeats.is_some() {
-            self.registers.set_parts(&meaning.defines, None);
+        let matched = accesses.len() == usize::from(code.operands);
+        if !matched || code.repeats {
+            self.registers.set_parts(&code.meaning.defines, None);
             written(accesses, memory);
             return;
         }
@@ -97,7 +150,7 @@ impl Thread {
         if !self.registers.meets(code.touched) && reads.all(clean) {
             written(accesses, memory);
         } else if code.cleanses {
-            self.registers.set_parts(&meaning.defines, None);
+            self.registers.set_parts(&code.meaning.defines, None);
         } else if let Some(bitwise) = &code.bitwise {
             bitwise.apply(code.pc, accesses, &mut self.registers, memory);
         } else {

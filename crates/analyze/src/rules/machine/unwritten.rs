@@ -1,6 +1,7 @@
 //! The bits of memory that hold nothing anyone wrote, eight for each byte, as memcheck's V bits.
 
-use rustc_hash::FxHashMap;
+use super::pages::Pages;
+use std::ops::Range;
 
 const PAGE: u64 = 4096;
 /// A byte of which no bit was written.
@@ -9,6 +10,7 @@ pub const NOTHING: u8 = 0xff;
 pub const WIDEST: usize = 64;
 
 /// A page of which something was not written.
+#[derive(Clone)]
 enum Page {
     /// None of it was: the fresh pages of a large block take no room.
     Untouched,
@@ -28,13 +30,13 @@ impl Page {
 }
 
 /// Bits that nobody wrote, by address.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Unwritten {
-    pages: FxHashMap<u64, Page>,
+    pages: Pages<Page>,
 }
 
 /// Goes through a range page by page: the page's number, and the range inside it.
-fn pages(begin: u64, size: u64) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
+fn pages(begin: u64, size: u64) -> impl Iterator<Item = (u64, Range<usize>)> {
     let end = begin.saturating_add(size);
     let numbers = begin / PAGE..end.div_ceil(PAGE);
     numbers.filter(move |_| size > 0).map(move |page| {
@@ -44,37 +46,76 @@ fn pages(begin: u64, size: u64) -> impl Iterator<Item = (u64, std::ops::Range<us
     })
 }
 
+/// The range inside its page, if it is in one, as nearly all are.
+fn inside(begin: u64, size: u64) -> Option<Range<usize>> {
+    let from = begin % PAGE;
+    (size <= PAGE - from).then(|| from as usize..(from + size) as usize)
+}
+
+/// Whether all of some bytes are zero: those of one value, without a loop.
+fn is_zero(bytes: &[u8]) -> bool {
+    match bytes {
+        [one] => *one == 0,
+        [a, b] => a | b == 0,
+        [a, b, c, d] => u32::from_ne_bytes([*a, *b, *c, *d]) == 0,
+        [a, b, c, d, e, f, g, h] => u64::from_ne_bytes([*a, *b, *c, *d, *e, *f, *g, *h]) == 0,
+        _ => bytes.chunks(WIDEST).all(|some| some.iter().fold(0, |all, bits| all | bits) == 0),
+    }
+}
+
 impl Unwritten {
+    fn mixed(&mut self, page: u64) -> &mut [u8; PAGE as usize] {
+        self.pages.get_or(page, || Page::Mixed(Box::new([0; PAGE as usize]))).bytes()
+    }
+
     /// Nothing of a range was written.
     pub fn insert(&mut self, begin: u64, size: u64) {
         for (page, range) in pages(begin, size) {
             if range.len() as u64 == PAGE {
-                self.pages.insert(page, Page::Untouched);
-                continue;
+                *self.pages.get_or(page, || Page::Untouched) = Page::Untouched;
+            } else {
+                self.mixed(page)[range].fill(NOTHING);
             }
-            let empty = || Page::Mixed(Box::new([0; PAGE as usize]));
-            self.pages.entry(page).or_insert_with(empty).bytes()[range].fill(NOTHING);
         }
     }
 
     /// All of a range was written.
+    #[inline]
     pub fn remove(&mut self, begin: u64, size: u64) {
-        if self.pages.is_empty() {
-            return;
+        match inside(begin, size) {
+            Some(range) if size < PAGE => self.fill(begin / PAGE, range),
+            _ => self.remove_many(begin, size),
         }
-        // More pages than there are in the map need not be gone through.
+    }
+
+    #[inline]
+    fn fill(&mut self, page: u64, range: Range<usize>) {
+        if !range.is_empty()
+            && let Some(page) = self.pages.get_mut(page)
+        {
+            page.bytes()[range].fill(0);
+        }
+    }
+
+    fn remove_many(&mut self, begin: u64, size: u64) {
+        // More pages than there are need not be gone through.
         if size / PAGE > self.pages.len() as u64 {
             let end = begin.saturating_add(size);
-            self.pages.retain(|page, _| page * PAGE < begin || (page + 1) * PAGE > end);
-            self.remove(begin, PAGE - begin % PAGE);
+            let whole = |page: &u64| page * PAGE >= begin && (page + 1) * PAGE <= end;
+            for page in self.pages.numbers().into_iter().filter(whole) {
+                self.pages.remove(page, Page::Untouched);
+            }
+            if begin % PAGE != 0 {
+                self.remove(begin, PAGE - begin % PAGE);
+            }
             self.remove(end - end % PAGE, end % PAGE);
             return;
         }
         for (page, range) in pages(begin, size) {
             if range.len() as u64 == PAGE {
-                self.pages.remove(&page);
-            } else if let Some(page) = self.pages.get_mut(&page) {
-                page.bytes()[range].fill(0);
+                self.pages.remove(page, Page::Untouched);
+            } else {
+                self.fill(page, range);
             }
         }
     }
@@ -87,7 +128,7 @@ impl Unwritten {
         for (page, range) in pages(begin, size.min(WIDEST as u64)) {
             let to = &mut bits[done..done + range.len()];
             done += range.len();
-            match self.pages.get(&page) {
+            match self.pages.get(page) {
                 None => {}
                 Some(Page::Untouched) => to.fill(NOTHING),
                 Some(Page::Mixed(bytes)) => to.copy_from_slice(&bytes[range]),
@@ -106,24 +147,30 @@ impl Unwritten {
         for (page, range) in pages(begin, bits.len() as u64) {
             let (now, later) = rest.split_at(range.len());
             rest = later;
-            let empty = || Page::Mixed(Box::new([0; PAGE as usize]));
-            self.pages.entry(page).or_insert_with(empty).bytes()[range].copy_from_slice(now);
+            self.mixed(page)[range].copy_from_slice(now);
         }
     }
 
     /// The first byte of a range that was not written whole.
+    #[inline]
     #[must_use]
     pub fn first(&self, begin: u64, size: u64) -> Option<u64> {
-        pages(begin, size).find_map(|(number, range)| {
-            let from = number * PAGE + range.start as u64;
-            match self.pages.get(&number)? {
-                Page::Untouched => Some(from),
-                Page::Mixed(bytes) => {
-                    let at = bytes[range].iter().position(|bits| *bits != 0)?;
-                    Some(from + at as u64)
-                }
+        match inside(begin, size) {
+            Some(range) => self.first_in(begin / PAGE, range),
+            None => pages(begin, size).find_map(|(page, range)| self.first_in(page, range)),
+        }
+    }
+
+    fn first_in(&self, number: u64, range: Range<usize>) -> Option<u64> {
+        let from = number * PAGE + range.start as u64;
+        match self.pages.get(number)? {
+            Page::Untouched => (!range.is_empty()).then_some(from),
+            Page::Mixed(bytes) if is_zero(&bytes[range.clone()]) => None,
+            Page::Mixed(bytes) => {
+                let at = bytes[range].iter().position(|bits| *bits != 0)?;
+                Some(from + at as u64)
             }
-        })
+        }
     }
 
     /// The bytes from `from` on decide about those from `to` on, as `memmove` copies.

@@ -6,14 +6,14 @@
 use super::blocks::Blocks;
 use super::cells::Tag;
 use crate::rules::model::REGION_GLOBAL;
-use crate::rules::state::{BlockFacts, BlockId};
+use crate::rules::state::{BlockFacts, BlockId, NULL_PAGE};
 use rustc_hash::FxHashMap;
 
 /// Smaller ones could be what a larger one less a constant is.
 pub const SMALLEST: u64 = 16;
 
 /// Variables by address.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Variables {
     all: FxHashMap<u64, (u64, Option<BlockId>)>,
 }
@@ -28,6 +28,10 @@ impl Variables {
 
     /// What a pointer carries that is made from a constant.
     pub fn tag(&mut self, address: u64, blocks: &mut Blocks) -> Tag {
+        // Most constants are numbers.
+        if address < NULL_PAGE {
+            return Tag::default();
+        }
         let Some((size, block)) = self.all.get_mut(&address) else { return Tag::default() };
         let facts =
             BlockFacts { begin: address, size: *size, time: 0, family: 0, region: REGION_GLOBAL };

@@ -15,7 +15,7 @@ pub struct Frame {
     /// Its number in the slice, if a node is in it.
     number: Option<u32>,
     /// The call: instruction, which execution, when.
-    caller: Option<(u32, u64, Moment)>,
+    caller: Option<(u32, i64, Moment)>,
     /// Address of its return address; 0 if not known.
     slot: u64,
     handler: bool,
@@ -25,6 +25,8 @@ pub struct Frame {
     branches: Vec<(u64, Option<u32>)>,
     /// Registers saved here with marks: address, register, marks.
     saved: Vec<(u64, u8, Registers)>,
+    /// Of a signal handler: marks of the registers that it interrupted.
+    interrupted: Registers,
 }
 
 impl Frame {
@@ -81,7 +83,7 @@ impl Frames {
     }
 
     /// A call.
-    pub fn call(&mut self, slot: u64, called: Option<u32>, caller: (u32, u64, Moment)) {
+    pub fn call(&mut self, slot: u64, called: Option<u32>, caller: (u32, i64, Moment)) {
         self.top();
         self.stack.push(Frame { slot, called, caller: Some(caller), ..Frame::default() });
     }
@@ -99,17 +101,18 @@ impl Frames {
         self.stack.pop_if(|frame| frame.slot == slot && !frame.handler);
     }
 
-    /// A signal handler is entered.
-    pub fn handler(&mut self) {
+    /// A signal handler is entered; registers had these marks.
+    pub fn handler(&mut self, interrupted: Registers) {
         self.top();
-        self.stack.push(Frame { handler: true, ..Frame::default() });
+        self.stack.push(Frame { handler: true, interrupted, ..Frame::default() });
     }
 
-    /// A signal handler returned to what it interrupted.
-    pub fn resumed(&mut self) {
-        if let Some(at) = self.stack.iter().rposition(|frame| frame.handler) {
-            self.stack.truncate(at);
-        }
+    /// A signal handler returned to what it interrupted: the marks that registers had then.
+    pub fn resumed(&mut self) -> Option<Registers> {
+        let at = self.stack.iter().rposition(|frame| frame.handler)?;
+        let marks = std::mem::take(&mut self.stack[at].interrupted);
+        self.stack.truncate(at);
+        Some(marks)
     }
 
     /// The number of the innermost frame in the slice, which gets one with all that called it.

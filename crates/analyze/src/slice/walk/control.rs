@@ -2,6 +2,7 @@
 
 use super::{NO_NODE, Walk};
 use crate::dependence::control::NO_CONTROL;
+use crate::dependence::system_calls::HANDLER_REGISTERS;
 use crate::dependence::trace::address;
 use crate::semantics::{Form, Parts, Shuttle};
 use crate::slice::at::At;
@@ -71,6 +72,36 @@ impl Walk<'_> {
             found.extend(wanters.map(|node| (*node, Kind::Control, Because::Call)));
         }
         hit
+    }
+
+    /// A handler returned: registers are what they were before it came, whatever it did with them.
+    pub(super) fn resumed(&mut self) {
+        let mut found = Found::new();
+        let wanted = self.current.wanted;
+        self.take_parts(wanted, &mut found);
+        self.current.frames.enter(0, true);
+        self.current.frames.top().interrupted = (wanted, found);
+    }
+
+    /// A handler was entered. The kernel gave it its arguments, and all else is as it was.
+    pub(super) fn handled(&mut self) {
+        for register in HANDLER_REGISTERS {
+            self.take_parts(Parts::general(register, 0, 8), &mut Found::new());
+        }
+        for frame in self.current.frames.leave_handler() {
+            if let Some(id) = frame.id {
+                self.open_frames.remove(&id);
+            }
+            self.refuted.extend(frame.restores.iter().map(|restore| restore.moment));
+            let (parts, wanters) = frame.interrupted;
+            self.current.wanted |= parts;
+            if self.keeps_edges() {
+                for (node, kind, because) in wanters {
+                    let Because::Parts(parts) = because else { continue };
+                    self.wanters.want_parts(self.number, parts, node, kind);
+                }
+            }
+        }
     }
 
     /// Whether the instruction restores a register; its saving is looked for instead.

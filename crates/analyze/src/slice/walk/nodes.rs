@@ -70,7 +70,7 @@ impl Walk<'_> {
         what: What,
         instruction: Option<u32>,
         moment: Moment,
-        instance: u64,
+        instance: i64,
         found: &Found,
     ) -> u32 {
         if !self.keeps_edges() {
@@ -141,7 +141,13 @@ impl Walk<'_> {
     }
 
     /// Which execution of its instruction this is, in the window.
-    pub(super) fn instance(&mut self, at: &At<'_>) -> u64 {
-        self.instances.backwards(&self.trace.blocks, &self.trace.taken, at)
+    pub(super) fn instance(&mut self, at: &At<'_>) -> i64 {
+        let (blocks, taken) = (&self.trace.blocks, &self.trace.taken);
+        let number = self.instances.backwards(blocks, taken, at);
+        if self.trace.starts_late {
+            number as i64 - self.instances.all(blocks, taken, at.id) as i64 - 1
+        } else {
+            number as i64
+        }
     }
 }

@@ -2,10 +2,11 @@
 //! written down. Where the guest has another way it is made to take it; where it has none the
 //! recording is refused before it matters.
 
-use super::{refuse, tree};
+use super::{made, refuse, tree};
 use crate::runner::engine::Engine;
 use crate::runner::sys::syscall;
 use crate::runner::syscall::Outcome;
+use std::os::unix::ffi::OsStrExt;
 
 /// The answer, if the call is one of these.
 pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
@@ -26,6 +27,8 @@ pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> 
             attach(engine, a);
             None
         }
+        // The same pages at a second place, which a replay does not have.
+        libc::SYS_mremap if a[1] == 0 => Some(Outcome::error(libc::EINVAL)),
         libc::SYS_sendfile => outgoing(engine, a[0]),
         libc::SYS_splice | libc::SYS_copy_file_range => outgoing(engine, a[2]),
         libc::SYS_tee => outgoing(engine, a[1]),
@@ -69,49 +72,48 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
     }
     let link = format!("/proc/thread-self/fd/{}", descriptor as i32);
     let Ok(path) = std::fs::read_link(&link) else { return };
-    let is_memory = path.starts_with("/dev/shm") || path.starts_with("/memfd:");
+    // The second is the beginning of a name, not a folder.
+    let is_memory =
+        path.starts_with("/dev/shm") || path.as_os_str().as_bytes().starts_with(b"/memfd:");
     if !is_memory && protection as i32 & libc::PROT_WRITE == 0 {
         return;
     }
-    if is_memory && is_older(descriptor as i32) {
+    if is_memory && made::is_foreign_file(descriptor) {
         refuse(&format!(
             "the guest shares memory with processes that are not recorded, through {}, which they \
              can write at any time",
             path.display()
         ));
     }
+    if let Some(recorder) = &mut engine.recorder
+        && is_memory
+    {
+        recorder.outsiders.watch(descriptor, &path);
+    }
     tree::joins(engine);
-}
-
-/// Whether a file was made before the recording began.
-fn is_older(descriptor: i32) -> bool {
-    let mut status = [0u64; 32];
-    let mask = libc::STATX_BTIME | libc::STATX_CTIME;
-    // SAFETY: the kernel reads a terminated path and writes one `struct statx`, 256 bytes.
-    let answer = unsafe {
-        let (path, flags) = (c"".as_ptr(), libc::AT_EMPTY_PATH);
-        syscall!(libc::SYS_statx, descriptor, path, flags, mask, status.as_mut_ptr())
-    };
-    let born = status[0] as u32 & libc::STATX_BTIME != 0;
-    // Seconds, then nanoseconds in half a word: of birth, or of the last change.
-    let at = if born { 10 } else { 12 };
-    answer == 0 && tree::is_foreign(status[at], status[at + 1] & 0xffff_ffff)
 }
 
 /// A segment of System V's.
 fn attach(engine: &mut Engine, a: [u64; 6]) {
-    const IPC_STAT: i32 = 2;
-    let mut status = [0u64; 14];
-    // SAFETY: the kernel writes one `shmid_ds`, 112 bytes.
-    let answer = unsafe { syscall!(libc::SYS_shmctl, a[0], IPC_STAT, status.as_mut_ptr()) };
-    // It tells seconds only.
-    if answer == 0 && tree::is_foreign(status[9] + 1, 0) {
+    if made::is_foreign(made::Name::Segment(a[0])) {
         refuse(
             "the guest attaches System V shared memory of processes that are not recorded, which \
              they can write at any time",
         );
     }
+    if is_attached(a[0]) {
+        refuse("the guest attaches the same System V shared memory at a second place");
+    }
     tree::joins(engine);
+}
+
+fn is_attached(segment: u64) -> bool {
+    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    let segment = segment.to_string();
+    maps.lines().any(|line| {
+        let mut words = line.split_ascii_whitespace().skip(4);
+        words.next() == Some(&segment) && words.next().is_some_and(|name| name.starts_with("/SYSV"))
+    })
 }
 
 /// A child that shares memory with its parent.

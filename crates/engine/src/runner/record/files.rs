@@ -9,43 +9,36 @@ use recording::log::{Entry, FileKey, FileView};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
-/// The shared table of what has been sent.
-pub struct Sent(());
-
 /// What the processes of this recording share.
 pub fn shared() -> &'static Shared {
-    // SAFETY: mapped by `Sent::new` before anyone asks; all of it atomics.
+    // SAFETY: mapped by `map_shared` before anyone asks; all of it atomics.
     unsafe { &*(layout::RECORDING_TABLE.start as *const Shared) }
 }
 
-impl Sent {
-    /// Maps the table.
-    pub fn new(descriptor: i32) -> Self {
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
-        let base = layout::RECORDING_TABLE.start;
-        // SAFETY: a range of the engine's own.
-        let mapped = unsafe {
-            sys::map_fixed(base, SHARED_BYTES, protection, libc::MAP_SHARED, descriptor, 0)
-        };
-        if let Err(error) = mapped {
-            report::refuse(&format!("no shared table: error {error}"), 0);
-        }
-        Self(())
+/// Maps what they share.
+pub fn map_shared(descriptor: i32) {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let base = layout::RECORDING_TABLE.start;
+    // SAFETY: a range of the engine's own.
+    let mapped =
+        unsafe { sys::map_fixed(base, SHARED_BYTES, protection, libc::MAP_SHARED, descriptor, 0) };
+    if let Err(error) = mapped {
+        report::refuse(&format!("no shared table: error {error}"), 0);
     }
+}
 
-    /// Whether nobody has sent a file yet; from now on somebody has.
-    fn claim(&self, key: FileKey) -> bool {
-        let table = &shared().files;
-        let first = key.0 as usize % FILES;
-        for index in (first..FILES).chain(0..first) {
-            match table[index].compare_exchange(0, key.0, Ordering::AcqRel, Ordering::Acquire) {
-                Ok(_) => return true,
-                Err(there) if there == key.0 => return false,
-                Err(_) => {}
-            }
+/// Whether nobody has sent a file yet; from now on somebody has.
+fn claim(key: FileKey) -> bool {
+    let table = &shared().files;
+    let first = key.0 as usize % FILES;
+    for index in (first..FILES).chain(0..first) {
+        match table[index].compare_exchange(0, key.0, Ordering::AcqRel, Ordering::Acquire) {
+            Ok(_) => return true,
+            Err(there) if there == key.0 => return false,
+            Err(_) => {}
         }
-        true
     }
+    true
 }
 
 /// Files above this are sent only as far as they are mapped.
@@ -89,7 +82,7 @@ impl Status {
     }
 
     fn identity(&self) -> u64 {
-        mix(&[self.device, self.inode])
+        identity((self.device, self.inode))
     }
 
     /// Whether it was changed less than a tenth of a second ago.
@@ -104,8 +97,13 @@ impl Status {
     }
 }
 
+/// What a log calls a file.
+pub fn identity((device, inode): (u64, u64)) -> u64 {
+    mix(&[device, inode])
+}
+
 /// A number that is not zero.
-fn mix(words: &[u64]) -> u64 {
+pub fn mix(words: &[u64]) -> u64 {
     let hash = words.iter().fold(0x5eed_u64, |hash, word| {
         (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(31)
     });
@@ -143,7 +141,7 @@ fn view(
     }
     let part = if status.size <= WHOLE { (0, status.size) } else { (offset, length) };
     let key = status.key(part, changes);
-    if recorder.files.claim(key) {
+    if claim(key) {
         send(recorder, key, descriptor, status.size, part);
     }
     Some(FileView { key, identity: status.identity(), size: status.size, offset })

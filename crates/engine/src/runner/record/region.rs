@@ -36,6 +36,7 @@ enum Stage {
 /// Starts the log of a fresh process, or waits for its region.
 pub fn start(engine: &mut Engine, thread: &mut Thread) {
     let Some(how) = engine.config.recording.clone() else { return };
+    super::files::map_shared(how.shared);
     if how.from.is_none() && how.to.is_none() {
         return begin(engine, thread);
     }

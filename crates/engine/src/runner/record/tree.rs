@@ -15,6 +15,7 @@ mod pages;
 mod watch;
 
 pub use pages::{PAGE, resident};
+pub use watch::move_to;
 
 use super::Recorder;
 use super::files::shared;
@@ -216,6 +217,7 @@ pub fn forked(recorder: &mut Recorder, memory: &Memory) {
         shared().members.fetch_add(1, Ordering::AcqRel);
         recorder.tree.holds = false;
         recorder.tree.pages.forked(memory);
+        recorder.outsiders.forked();
         take(recorder, memory, None);
     }
 }
@@ -262,6 +264,13 @@ pub fn takes(engine: &mut Engine) {
 }
 
 fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
+    if let Some(path) = recorder.outsiders.find() {
+        let path = path.display();
+        super::refuse(&format!(
+            "a process that is not recorded has opened {path}, memory that the guest shares, and \
+             can write to it at any time"
+        ));
+    }
     let (mut writes, mut payload) = (Vec::new(), Vec::new());
     recorder.tree.take(memory, &mut |start, bytes| {
         writes.push((start, bytes.len() as u64));
@@ -294,21 +303,4 @@ pub fn gives_way(engine: &mut Engine) {
     wait(&shared().turns, turn, YIELDING_NANOSECONDS);
     shared().yielding.fetch_sub(1, Ordering::AcqRel);
     take(recorder, memory, Some(at));
-}
-
-/// A file or segment that was there before the recording began is somebody else's.
-pub fn is_foreign(seconds: u64, nanoseconds: u64) -> bool {
-    // The clock that files are stamped by is coarse.
-    const COARSE: u64 = 20_000_000;
-    let made = seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds);
-    made + COARSE < shared().began.load(Ordering::Acquire)
-}
-
-/// Notes when the recording began, if this is the first process of it.
-pub fn begins() {
-    let mut now = [0u64; 2];
-    // SAFETY: the kernel writes one `timespec`.
-    unsafe { syscall!(libc::SYS_clock_gettime, libc::CLOCK_REALTIME, now.as_mut_ptr()) };
-    let now = now[0] * 1_000_000_000 + now[1];
-    let _ = shared().began.compare_exchange(0, now, Ordering::AcqRel, Ordering::Acquire);
 }

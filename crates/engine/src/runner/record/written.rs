@@ -1,5 +1,6 @@
 //! Files that are mapped and also written to by a descriptor: the mapping shows what was written, and
-//! nothing of the guest's did it. What a mapping shows after such a call goes to the log.
+//! nothing of the guest's did it. What a mapping shows after such a call goes to the log; of a file that
+//! becomes shorter the log has its new length, as what is mapped beyond it is gone.
 //!
 //! A process's own memory as a file, `/proc/self/mem`, is such a file too: debuggers try it on
 //! themselves.
@@ -7,13 +8,19 @@
 //! Few programs do this, and every one maps its libraries and writes files. So a process first notes
 //! which files it has mapped and which it can write to; only if one is both are calls looked at.
 
-use super::Recorder;
+use super::{Recorder, changed, files};
+use crate::runner::guest;
 use crate::runner::memory::{Mapping, Memory};
 use crate::runner::sys::{self, syscall};
 use recording::log::Entry;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::ops::Range;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+const PAGE: u64 = 4096;
 
 /// A file: device and inode.
 type Identity = (u64, u64);
@@ -25,6 +32,8 @@ pub struct Files {
     writable: BTreeSet<Identity>,
     /// Those that are both.
     both: BTreeSet<Identity>,
+    /// How long those that are mapped were last.
+    sizes: BTreeMap<Identity, u64>,
     /// Whether the process has its own memory open as a file.
     memory: bool,
 }
@@ -35,6 +44,11 @@ impl Files {
         if writable || self.writable.contains(&file) {
             self.both.insert(file);
         }
+    }
+
+    /// Whether what this process writes to a file is looked for in its mappings.
+    pub fn is_followed(&self, file: Identity) -> bool {
+        self.both.contains(&file)
     }
 
     fn is_writable(&mut self, file: Identity) {
@@ -51,11 +65,18 @@ pub fn called(recorder: &mut Recorder, memory: &Memory, number: u64, a: [u64; 6]
         return;
     }
     let writes = libc::O_ACCMODE as u64;
+    if let Some(path) = perhaps_cut(number, a, answer as u64) {
+        cut(recorder, memory, &path);
+    }
     match number as i64 {
         libc::SYS_open if a[1] & writes != 0 => opened(recorder, answer as u64),
         libc::SYS_openat if a[2] & writes != 0 => opened(recorder, answer as u64),
         libc::SYS_creat => opened(recorder, answer as u64),
-        libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => mapped(recorder, a[4]),
+        libc::SYS_mmap if a[3] as i32 & libc::MAP_ANONYMOUS == 0 => {
+            let start = answer as u64;
+            mapped(recorder, a, start..start.saturating_add(a[1]));
+        }
+        libc::SYS_munmap => changed::unmapped(recorder, a[0]..a[0].saturating_add(a[1])),
         _ if recorder.written.both.is_empty() && !recorder.written.memory => {}
         _ => {
             if let Some((descriptor, part)) = part_written(number, a, answer as u64) {
@@ -67,8 +88,7 @@ pub fn called(recorder: &mut Recorder, memory: &Memory, number: u64, a: [u64; 6]
 
 /// Whether a descriptor leads to the memory of this process.
 fn is_own_memory(descriptor: u64) -> bool {
-    let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32));
-    let Ok(path) = link else { return false };
+    let Ok(path) = std::fs::read_link(link(descriptor)) else { return false };
     path.ends_with("mem") && path.starts_with(format!("/proc/{}", sys::getpid()))
 }
 
@@ -79,12 +99,59 @@ fn opened(recorder: &mut Recorder, descriptor: u64) {
     }
 }
 
-fn mapped(recorder: &mut Recorder, descriptor: u64) {
+fn mapped(recorder: &mut Recorder, a: [u64; 6], place: Range<u64>) {
+    let [_, _, protection, how, descriptor, _] = a;
     // SAFETY: asks only.
     let flags = unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    if let Some(file) = super::output::identity(descriptor) {
+    if let Ok(meta) = std::fs::metadata(link(descriptor)) {
+        let file = (meta.dev(), meta.ino());
         recorder.written.is_mapped(file, flags >= 0 && flags as i32 & libc::O_ACCMODE != 0);
+        recorder.written.sizes.insert(file, meta.len());
+        let path = std::fs::read_link(link(descriptor)).unwrap_or_default();
+        let written =
+            protection as i32 & libc::PROT_WRITE != 0 && how as i32 & libc::MAP_SHARED != 0;
+        if meta.is_file() && !written {
+            changed::mapped(recorder, place, path, &meta);
+        }
     }
+}
+
+fn link(descriptor: u64) -> String {
+    format!("/proc/thread-self/fd/{}", descriptor as i32)
+}
+
+/// A path to the file of a call that can have made it shorter.
+fn perhaps_cut(number: u64, a: [u64; 6], answer: u64) -> Option<PathBuf> {
+    let cuts = |flags: u64| flags & libc::O_TRUNC as u64 != 0;
+    let opened = match number as i64 {
+        libc::SYS_truncate => {
+            let path = guest::read_string(a[0]).ok()?;
+            return Some(Path::new(OsStr::from_bytes(&path)).into());
+        }
+        libc::SYS_ftruncate => a[0],
+        libc::SYS_creat => answer,
+        libc::SYS_open if cuts(a[1]) => answer,
+        libc::SYS_openat if cuts(a[2]) => answer,
+        _ => return None,
+    };
+    Some(link(opened).into())
+}
+
+/// Notes how long a file is now. What is mapped of the rest is not there any more, and would read as
+/// zeros if the file became longer again.
+fn cut(recorder: &mut Recorder, memory: &Memory, path: &Path) {
+    let Ok(meta) = std::fs::metadata(path) else { return };
+    let file = (meta.dev(), meta.ino());
+    let Some(known) = recorder.written.sizes.get_mut(&file) else { return };
+    let size = meta.len();
+    if std::mem::replace(known, size) <= size {
+        return;
+    }
+    recorder.put(&Entry::Cut { identity: files::identity(file), size }, 0);
+    // The rest of the last page is zeros now, but for pages that are this process's own.
+    let end = size.next_multiple_of(PAGE);
+    let path = std::fs::canonicalize(path).unwrap_or_default();
+    put(recorder, shown(memory, file, &path, size..end));
 }
 
 /// The descriptor of the file that a call has written to, and which part of it was written.
@@ -117,28 +184,34 @@ fn show(recorder: &mut Recorder, memory: &Memory, descriptor: u64, part: Range<u
         }
         return;
     }
-    let link = format!("/proc/thread-self/fd/{}", descriptor as i32);
+    let link = link(descriptor);
     let Ok(meta) = std::fs::metadata(&link) else { return };
     let file = (meta.dev(), meta.ino());
+    recorder.written.sizes.entry(file).and_modify(|size| *size = meta.len());
     if !recorder.written.both.contains(&file) {
         return;
     }
     let path = std::fs::read_link(&link).unwrap_or_default();
+    // What is mapped beyond the end of the file cannot be read.
+    put(recorder, shown(memory, file, &path, part.start..part.end.min(meta.len())));
+}
+
+/// Where mappings show a part of a file.
+fn shown(memory: &Memory, file: Identity, path: &Path, part: Range<u64>) -> Vec<(u64, u64)> {
     let shows = |mapping: &Mapping| {
         mapping.identity == Some(file) || mapping.file.as_deref() == path.to_str()
     };
-    let mut writes = Vec::new();
+    let mut places = Vec::new();
     for (range, mapping) in memory.iter().filter(|(_, mapping)| shows(mapping)) {
         let length = range.end - range.start;
         let first = part.start.max(mapping.offset);
-        // What is mapped beyond the end of the file cannot be read.
-        let last = part.end.min(mapping.offset.saturating_add(length)).min(meta.len());
+        let last = part.end.min(mapping.offset.saturating_add(length));
         let readable = mapping.protection & libc::PROT_READ != 0;
         if readable && first < last {
-            writes.push((range.start + (first - mapping.offset), last - first));
+            places.push((range.start + (first - mapping.offset), last - first));
         }
     }
-    put(recorder, writes);
+    places
 }
 
 /// Writes down what is now at some places.

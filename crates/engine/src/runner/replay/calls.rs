@@ -61,12 +61,22 @@ pub fn executes() {
     }
 }
 
-/// Puts what other processes have written into memory that this one shares with them.
+/// Does to memory what other processes, or files behind it, have done.
 pub fn others_wrote() {
-    while let Some(Entry::Others { at: None, writes }) = replayer().source.peek() {
-        let writes = writes.clone();
-        replayer().source.take();
-        write_payload(&writes);
+    loop {
+        match replayer().source.peek() {
+            Some(Entry::Others { at: None, writes }) => {
+                let writes = writes.clone();
+                replayer().source.take();
+                write_payload(&writes);
+            }
+            Some(Entry::Cut { identity, size }) => {
+                let (identity, size) = (*identity, *size);
+                replayer().source.take();
+                memory::cut(identity, size);
+            }
+            _ => return,
+        }
     }
 }
 
@@ -249,10 +259,15 @@ fn new_thread(parent: &mut Thread, tid: i32, a: [u64; 6]) {
 fn follow_child(pid: i32) -> Done {
     let Some(process) = replayer().becomes(pid) else { return Done::Answered };
     replayer().source = Source::open(&replayer().recording, process);
-    let Some(Entry::Forked { thread }) = replayer().source.take() else {
-        diverge("the log of a child does not begin as one")
+    let thread = match replayer().source.take() {
+        Some(Entry::Forked { thread }) => thread,
+        // It was killed before it did anything.
+        None => finish(None),
+        Some(_) => diverge("the log of a child does not begin as one"),
     };
     replayer().contexts.only_current(thread);
+    engine().record_fork(0);
+    engine().record_thread(thread);
     Done::Child
 }
 

@@ -135,17 +135,32 @@ pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) 
 /// mapped.
 pub fn reach(range: Range<u64>) {
     for (part, mapping) in engine().memory.inside(range) {
-        let Some(view) = mapping.view else { continue };
-        let files = &replayer().files;
-        let file = match mapping.shared {
-            true => files.shared.get(&view.identity).map(|(file, _)| *file),
-            false => files.contents.get(&view.key).copied(),
-        };
         let end = mapping.offset + (part.end - part.start);
-        if let Some(file) = file.filter(|file| size(*file) < end) {
+        if let Some(file) = file_behind(&mapping).filter(|file| size(*file) < end) {
             // SAFETY: a descriptor of ours.
             unsafe { syscall!(libc::SYS_ftruncate, file, end) };
         }
+    }
+}
+
+/// Makes a file that is mapped shorter, wherever that is.
+pub fn cut(identity: u64, length: u64) {
+    let shows = |mapping: &Mapping| mapping.view.is_some_and(|view| view.identity == identity);
+    for (_, mapping) in engine().memory.iter().filter(|(_, mapping)| shows(mapping)) {
+        if let Some(file) = file_behind(mapping).filter(|file| size(*file) > length) {
+            // SAFETY: a descriptor of ours.
+            unsafe { syscall!(libc::SYS_ftruncate, file, length) };
+        }
+    }
+}
+
+/// The anonymous file that is mapped in place of the guest's.
+fn file_behind(mapping: &Mapping) -> Option<i32> {
+    let view = mapping.view?;
+    let files = &replayer().files;
+    match mapping.shared {
+        true => files.shared.get(&view.identity).map(|(file, _)| *file),
+        false => files.contents.get(&view.key).copied(),
     }
 }
 

@@ -106,6 +106,7 @@ impl Source {
             Some(Entry::Image(_) | Entry::Pages { .. }) => "an image".into(),
             Some(Entry::Others { .. }) => "what other processes wrote".into(),
             Some(Entry::Attached { .. }) => "a segment of shared memory".into(),
+            Some(Entry::Cut { .. }) => "a file that becomes shorter".into(),
             Some(Entry::Mapped { .. }) => "contents of a file".into(),
             Some(Entry::Skip(skip)) => {
                 format!("something left out from {:#x}, tick {} on", skip.at.pc, skip.at.time)

@@ -26,10 +26,12 @@ fn is_ours(descriptor: u64) -> bool {
 }
 
 /// How many numbers from [`layout::DESCRIPTORS`] on are the engine's.
-const OWN: i32 = 10;
+const OWN: i32 = 11;
 /// Numbers of what a recorder watches shared memory with.
+pub const OPENINGS: i32 = layout::DESCRIPTORS + OWN - 5;
+/// See [`OPENINGS`].
 pub const WATCH: i32 = layout::DESCRIPTORS + OWN - 4;
-/// See [`WATCH`].
+/// See [`OPENINGS`].
 pub const PAGES: i32 = layout::DESCRIPTORS + OWN - 3;
 /// Number of a process's own way to notice the host's end.
 pub const LIFELINE: i32 = layout::DESCRIPTORS + OWN - 2;

@@ -235,6 +235,8 @@ pub fn fork(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 6]) -
         if flags & libc::CLONE_SETTLS as u64 != 0 {
             cpu().registers.fs = tls;
         }
+    } else if pid > 0 {
+        engine.record_fork(pid as i32);
     }
     signal::apply(thread.mask);
     Outcome::Answer(pid)

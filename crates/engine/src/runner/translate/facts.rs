@@ -1,6 +1,7 @@
 //! What the translator needs to know of one guest instruction: which registers and flags it
 //! reads and writes, and how control leaves it.
 
+use crate::runner::emulate::is_emulated;
 use iced_x86::{
     Code, CpuidFeature, FlowControl, Instruction, InstructionInfoFactory, Mnemonic, OpAccess,
     Register, RflagsBits,
@@ -162,17 +163,10 @@ fn conditional(instruction: &Instruction) -> Flow {
 
 /// Instructions whose result the engine decides, and those it refuses.
 fn special(instruction: &Instruction) -> Option<Flow> {
+    if is_emulated(instruction) {
+        return Some(Flow::Emulate);
+    }
     match instruction.mnemonic() {
-        Mnemonic::Cpuid
-        | Mnemonic::Rdtsc
-        | Mnemonic::Rdtscp
-        | Mnemonic::Rdpid
-        | Mnemonic::Rdrand
-        | Mnemonic::Rdseed
-        | Mnemonic::Xgetbv
-        | Mnemonic::Wrfsbase
-        | Mnemonic::Wrgsbase
-        | Mnemonic::Xtest => return Some(Flow::Emulate),
         Mnemonic::Hlt
         | Mnemonic::Ud0
         | Mnemonic::Ud1

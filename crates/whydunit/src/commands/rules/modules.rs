@@ -1,6 +1,7 @@
 //! The program's files as it maps them: where functions are that rules name, and what to read
 //! lines and names from afterwards.
 
+use analyze::rules::machine::locals::{Finder, Function, Local};
 use base::{Address, Range};
 use engine::report::ModuleMap;
 use object::Endianness;
@@ -9,13 +10,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use symbols::symbol_table::{SymbolKind, SymbolTable};
-use symbols::{DebugFiles, Image, LoadedModule, Program};
+use symbols::{DebugFiles, FileAddress, FrameLocal, Image, LoadedModule, Module, Program};
 
 /// What is known of the program's files, shared with whoever is asked for functions.
 #[derive(Clone, Default)]
 pub struct Modules(Arc<Mutex<Known>>);
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Known {
     maps: Vec<ModuleMap>,
     functions: Vec<(u64, String)>,
@@ -23,11 +24,20 @@ struct Known {
     variables: Vec<(u64, u64)>,
     /// The functions that each file has, at addresses of the file.
     files: BTreeMap<String, Vec<(String, u64)>>,
+    /// Code whose functions' frames are of interest: where it is, what the loader added, its file.
+    code: Vec<(std::ops::Range<u64>, u64, String)>,
+    /// Files that were looked into for frames.
+    opened: BTreeMap<String, Option<Arc<Module>>>,
 }
 
 impl Modules {
     fn lock(&self) -> MutexGuard<'_, Known> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The files of a child that was forked now.
+    pub fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.lock().clone())))
     }
 
     /// A piece of a file has been mapped: the functions in it.
@@ -38,6 +48,7 @@ impl Modules {
         if !is_runtime(&map.path) {
             let here = variables(&map.path).into_iter();
             known.variables.extend(here.map(|(at, size)| (at.wrapping_add(loaded.bias), size)));
+            known.code.push((code.clone(), loaded.bias, map.path.clone()));
         }
         let file = known.files.entry(map.path.clone());
         let found = file.or_insert_with(|| named(&map.path, names, called)).clone();
@@ -69,6 +80,12 @@ impl Modules {
         self.lock().maps.get(from..).unwrap_or_default().to_vec()
     }
 
+    /// Finds the variables in the frames of functions.
+    pub fn frames(&self) -> Finder {
+        let modules = self.clone();
+        Arc::new(move |pc| modules.lock().frame(pc))
+    }
+
     /// The program, to read names and lines from.
     pub fn program(&self) -> Program {
         let mut modules: Vec<LoadedModule> = Vec::new();
@@ -77,6 +94,22 @@ impl Modules {
             modules.extend(loaded.filter(|new| modules.iter().all(|old| old.range != new.range)));
         }
         Program::open(modules, &DebugFiles::default())
+    }
+}
+
+impl Known {
+    fn frame(&mut self, pc: u64) -> Option<Function> {
+        let (_, bias, path) = self.code.iter().find(|(code, ..)| code.contains(&pc))?;
+        let open = || Module::open(Path::new(path), &DebugFiles::default()).ok().map(Arc::new);
+        let module = self.opened.entry(path.clone()).or_insert_with(open).clone()?;
+        let layout = module.frame_layout(FileAddress(pc.wrapping_sub(*bias)))?;
+        let local = |local: &FrameLocal| Local { offset: local.offset, size: local.size };
+        let at = |address: u64| address.wrapping_add(*bias);
+        Some(Function {
+            code: at(layout.code.start)..at(layout.code.end),
+            optimised: layout.optimised,
+            locals: layout.locals.iter().map(local).collect(),
+        })
     }
 }
 

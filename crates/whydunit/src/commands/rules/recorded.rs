@@ -64,17 +64,29 @@ pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
     }
     let outcome = recorded.outcome;
     let screened = watch.finish(&outcome.crashes);
-    if !screened.suspicious && outcome.crashes.is_empty() {
+    if screened.suspicious.is_empty() && outcome.crashes.is_empty() {
         return Ok((outcome, screened));
     }
     let session = Session::open(&path).context("the recording cannot be checked")?;
     let mut found = Found::default();
+    // The way to a forked child leads through its parent: it is gone only where something is there.
+    let is_suspicious = |pid: i32| {
+        let crashed = outcome.crashes.iter().any(|crash| crash.process == pid);
+        crashed || screened.suspicious.contains(&pid)
+    };
     for start in session.recording().processes() {
-        if start.origin == Origin::Exec {
+        if start.origin == Origin::Exec || is_suspicious(start.pid) {
             found.extend(check(&session, start.process, chosen)?);
         }
     }
     Ok((outcome, found))
+}
+
+/// Whether this process may not reserve the room that a screen's tables take (`ulimit -v`).
+pub fn is_cramped() -> bool {
+    let limits = std::fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"));
+    limit.is_some_and(|words| words.split_whitespace().next() != Some("unlimited"))
 }
 
 /// Whether a rule needs only allocations, calls of functions and the like.
@@ -93,6 +105,8 @@ fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
         let allocator = allocators.named(&name)?;
         let role = match allocator.role {
             Role::Allocate { size, count, .. } => HeapRole::Allocate(size, count),
+            // The runner knows only sizes that arguments tell.
+            Role::AllocateFixed { .. } => return None,
             Role::Resize { size, count } => HeapRole::Resize(size, count),
             Role::AllocateTo { size } => HeapRole::AllocateTo(size),
             Role::Free => HeapRole::Free,
@@ -105,9 +119,15 @@ fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
     allocators.names().into_iter().filter_map(function).collect()
 }
 
-/// Every piece of a file that the process has mapped. How long one is, its log does not say.
+/// Every piece of a file that the process has mapped, or was forked with. How long one is, its log
+/// does not say.
 fn mapped(session: &Session, process: u32) -> anyhow::Result<Vec<ModuleMap>> {
-    let mut maps = Vec::new();
+    let known = session.recording().processes();
+    let start = known.iter().find(|start| start.process == process);
+    let forked = start.filter(|start| start.origin != Origin::Exec);
+    // A parent is always older, so this has an end.
+    let parent = forked.and_then(|start| start.parent).filter(|parent| *parent < process);
+    let mut maps = parent.map_or(Ok(Vec::new()), |parent| mapped(session, parent))?;
     let mut answer = 0;
     for (entry, _) in log::entries(session.recording().log(process)?) {
         match entry {

@@ -1,9 +1,10 @@
 //! Checks rules while a program and its children run, and says afterwards what was found.
 //!
-//! Every program that is started gets a detector of its own. What a forked child has inherited was
-//! not seen by one, so it is checked from its `execve` on.
+//! Every program that is started gets a detector of its own. A child that was forked goes on with a
+//! copy of its parent's ([`super::forks`]).
 
 use super::choose::Chosen;
+use super::forks::{Follower, Forks};
 use super::modules::{Modules, is_c_library};
 use super::switch::Switch;
 use analyze::rules::detector::{Detector, Undecided};
@@ -17,7 +18,7 @@ use engine::host::Resolve;
 use engine::report::{CrashReport, ModuleMap};
 use events::plan::Syscalls;
 use events::{Consumer, Plan, Process};
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use symbols::Program;
@@ -40,6 +41,7 @@ pub struct Watch {
 struct Shared {
     /// The files of the program that each process runs now.
     modules: Mutex<HashMap<i32, Modules>>,
+    forks: Forks,
     checked: Mutex<Vec<Checked>>,
     suppressions: Vec<Suppression>,
     first_only: bool,
@@ -69,10 +71,12 @@ pub struct Found {
     pub suppressed: usize,
     /// Rules that could not always be decided.
     pub undecided: Vec<Undecided>,
+    /// Findings beyond those that are kept.
+    pub dropped: u64,
     /// Whether the program was ended at the first of them.
     pub stopped: bool,
-    /// Whether anything was found or suspected.
-    pub suspicious: bool,
+    /// The processes in which anything was found or suspected.
+    pub suspicious: BTreeSet<i32>,
 }
 
 impl Watch {
@@ -119,9 +123,13 @@ impl Watch {
     }
 
     fn feed(&self, process: i32, modules: Modules) -> Feed {
+        let mut detector = (self.detector)();
+        detector.machine.locals.ask(modules.frames());
         Feed {
-            stream: Some(Stream::new((self.detector)())),
+            stream: Some(Stream::new(detector)),
             process,
+            follower: self.shared.forks.follow(process),
+            parent: None,
             control: None,
             modules,
             shared: self.shared.clone(),
@@ -154,10 +162,13 @@ impl Watch {
                 fault(stream, crash);
             }
         }
-        for Checked { stream, modules, .. } in &checked {
+        for Checked { process, stream, modules } in &checked {
             let detector = stream.detector();
-            found.suspicious |= stream.suspicions > 0 || !detector.hits().is_empty();
+            if stream.suspicions > 0 || !detector.hits().is_empty() {
+                found.suspicious.insert(*process);
+            }
             found.undecided.extend(detector.undecided());
+            found.dropped += detector.dropped();
             if detector.hits().is_empty() {
                 continue;
             }
@@ -181,8 +192,9 @@ impl Found {
         self.suppressions.extend(other.suppressions);
         self.suppressed += other.suppressed;
         self.undecided.extend(other.undecided);
+        self.dropped += other.dropped;
         self.stopped |= other.stopped;
-        self.suspicious |= other.suspicious;
+        self.suspicious.extend(other.suspicious);
     }
 
     fn add(&mut self, hit: &Hit, program: &Program, suppressions: &[Suppression]) {
@@ -206,6 +218,7 @@ fn plan(detector: &Detector) -> Plan {
         memory: everything,
         values: needs.contents,
         syscalls: if everything { Syscalls::Ranges } else { Syscalls::Answers },
+        forks: true,
         names: detector.function_names(),
         ..Plan::default()
     }
@@ -238,6 +251,9 @@ fn named(hit: &Hit, program: &Program) -> Vec<NamedFrame> {
 struct Feed {
     stream: Option<Stream>,
     process: i32,
+    follower: Follower,
+    /// The process that this one was forked from, until what it knew has come.
+    parent: Option<i32>,
     control: Option<Box<dyn events::Control>>,
     modules: Modules,
     shared: Arc<Shared>,
@@ -248,6 +264,23 @@ struct Feed {
 }
 
 impl Feed {
+    /// A child waits for what its parent knew.
+    fn inherit(&mut self) {
+        let Some(parent) = self.parent.take() else { return };
+        let detector = self.shared.forks.take(self.process, parent);
+        self.stream = detector.map(Stream::new);
+        if self.stream.is_none() {
+            self.shared.forks.leave(self.follower);
+        }
+    }
+
+    /// Children that were forked begin with what is known here.
+    fn bequeath(&mut self) {
+        for (child, detector) in self.stream.iter_mut().flat_map(|stream| stream.forks.drain(..)) {
+            self.shared.forks.give(child as i32, detector);
+        }
+    }
+
     /// Whether there is a finding that will be shown.
     fn has_found(&self, stream: &Stream) -> bool {
         let hits = stream.detector().hits();
@@ -264,13 +297,19 @@ impl Feed {
 
 impl Consumer for Feed {
     fn begin(&mut self, process: Process) {
-        if process.parent.is_some() {
-            self.stream = None;
+        if let Some(parent) = process.parent {
+            self.parent = Some(parent);
+            let mut modules = lock(&self.shared.modules);
+            if let Some(files) = modules.get(&parent).map(Modules::fork) {
+                modules.insert(self.process, files.clone());
+                self.modules = files;
+            }
         }
         self.control = Some(process.control);
     }
 
     fn records(&mut self, bytes: &[u8]) {
+        self.inherit();
         let Some(stream) = &mut self.stream else { return };
         let functions = self.modules.functions(self.functions);
         self.functions += functions.len();
@@ -291,6 +330,7 @@ impl Consumer for Feed {
             switch.apply(stream.detector_mut());
         }
         stream.records(bytes);
+        self.bequeath();
         let stops = self.shared.first_only && !self.shared.stopped.load(Ordering::Relaxed);
         if let (true, Some(stream), Some(control)) = (stops, &self.stream, &self.control)
             && self.has_found(stream)
@@ -301,6 +341,8 @@ impl Consumer for Feed {
     }
 
     fn end(&mut self) {
+        self.inherit();
+        self.shared.forks.leave(self.follower);
         let Some(mut stream) = self.stream.take() else { return };
         stream.end();
         let (process, modules) = (self.process, self.modules.clone());

@@ -32,7 +32,7 @@ pub struct Found {
 }
 
 impl Execution {
-    /// The moment that a text means: `PLACE#N`, `crash`, `end`, `@T`, each perhaps `/THREAD`.
+    /// The moment that a text means: `PLACE#N`, `PLACE#-N` (from the last on), `crash`, `end`, `@T`, each perhaps `/THREAD`.
     pub fn moment(&self, text: &str) -> anyhow::Result<Found> {
         let (place, thread) = match text.rsplit_once('/') {
             Some((place, thread)) if thread.bytes().all(|digit| digit.is_ascii_digit()) => {
@@ -60,13 +60,13 @@ impl Execution {
             });
         }
         let (place, nth) = match place.split_once('#') {
-            Some((place, "last")) => (place, Nth::Last),
+            None | Some((_, "last")) => (place.trim_end_matches("#last"), Nth::FromEnd(1)),
             Some((place, number)) => {
-                let number = number.parse().ok().filter(|number| *number > 0);
+                let number = number.parse::<i64>().ok().filter(|number| *number != 0);
                 let number = number.with_context(|| format!("'{text}' has no number after #"))?;
-                (place, Nth::Number(number))
+                let counted = number.unsigned_abs();
+                (place, if number > 0 { Nth::Number(counted) } else { Nth::FromEnd(counted) })
             }
-            None => (place, Nth::Last),
         };
         let name: PlaceName = place.parse()?;
         let locations = self.program.resolve(&name)?;
@@ -149,6 +149,43 @@ impl Execution {
         })
     }
 
+    /// The instruction that is next at a moment, or the last before it.
+    fn pc_at(&self, at: &Found) -> anyhow::Result<u64> {
+        let instruction = match &at.executed {
+            Some(executed) => executed.instruction,
+            None => {
+                let last = self.trace.last_executed(Some(at.thread), at.moment);
+                last.context("the thread has executed nothing")?.instruction
+            }
+        };
+        Ok(self.trace.blocks.statics[instruction as usize].pc)
+    }
+
+    /// The innermost frame at a moment: a trace knows where it is, and no values.
+    fn stack_at(&self, at: &Found, pc: u64) -> Stack {
+        let cfa = self.trace.frame_slot(at.thread, at.moment).map(|slot| Address(slot + 8));
+        let frame = Frame {
+            pc: Address(pc),
+            registers: Registers::default(),
+            cfa,
+            found_by: FoundBy::CallFrameInfo,
+            exact: true,
+        };
+        Stack { frames: vec![frame], end: StackEnd::Lost }
+    }
+
+    fn scene<'s>(&'s self, stack: &'s Stack) -> Scene<'s> {
+        Scene { program: &self.program, memory: &Nothing, stack, thread_pointer: None }
+    }
+
+    /// The parameters of the function that runs at a moment.
+    pub fn parameters(&self, at: &Found) -> Vec<String> {
+        let Ok(pc) = self.pc_at(at) else { return Vec::new() };
+        let stack = self.stack_at(at, pc);
+        let locals = self.scene(&stack).locals(Level::default()).into_iter();
+        locals.filter(|local| local.parameter && !local.hidden).map(|local| local.name).collect()
+    }
+
     /// Adds a value to what is wanted.
     pub fn want(&self, at: &Found, value: &str, wants: &mut Wants) -> anyhow::Result<()> {
         if let Some(name) = value.strip_prefix('$') {
@@ -164,25 +201,9 @@ impl Execution {
             wants.memory.push((address, bytes));
             return Ok(());
         }
-        let pc = match &at.executed {
-            Some(executed) => self.trace.blocks.statics[executed.instruction as usize].pc,
-            None => {
-                let last = self.trace.last_executed(Some(at.thread), at.moment);
-                let last = last.context("the thread has executed nothing")?;
-                self.trace.blocks.statics[last.instruction as usize].pc
-            }
-        };
-        let cfa = self.trace.frame_slot(at.thread, at.moment).map(|slot| Address(slot + 8));
-        let frame = Frame {
-            pc: Address(pc),
-            registers: Registers::default(),
-            cfa,
-            found_by: FoundBy::CallFrameInfo,
-            exact: true,
-        };
-        let stack = Stack { frames: vec![frame], end: StackEnd::Lost };
-        let scene =
-            Scene { program: &self.program, memory: &Nothing, stack: &stack, thread_pointer: None };
+        let pc = self.pc_at(at)?;
+        let stack = self.stack_at(at, pc);
+        let scene = self.scene(&stack);
         let found = scene.evaluate(Level::default(), value)?;
         match &found.held {
             Held::Memory(address) => {

@@ -1,5 +1,6 @@
 //! An execution to ask about: run here and now, or saved before.
 
+use super::late::Late;
 use super::source::Source;
 use super::windows;
 use crate::commands::files::Files;
@@ -14,7 +15,7 @@ use engine::report::CrashReport;
 use events::file::{self, ReadError};
 use events::{Consumer, Plan};
 use recording::{End, Origin, Recording, log};
-use replay::{Session, Shown};
+use replay::{Session, Shown, Timeline};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::BufReader;
@@ -33,6 +34,8 @@ pub struct Execution {
     pub program: Program,
     /// How it ended, if it was run here.
     pub outcome: Option<Outcome>,
+    /// How many windows of how many have been observed, if not all.
+    pub observed: Option<(usize, usize)>,
     /// Files of the program that a recording had to stand in for.
     _files: Files,
     source: Option<Source>,
@@ -42,8 +45,33 @@ impl Execution {
     /// Records a program, or takes a recording if that is what it is, and replays it.
     pub fn run(guest: &Guest, memory: u64) -> anyhow::Result<Self> {
         let source = Source::of(guest)?;
-        let execution = Self::replay(source.file(), memory)?;
-        Ok(Self { source: Some(source), ..execution })
+        let (mut execution, line) = Self::begin(source.file())?;
+        execution.trace = windows::survey(line, memory)?;
+        execution.source = Some(source);
+        Ok(execution)
+    }
+
+    /// The same, but observes only as much of the end as a question turns out to need: `ask` gives
+    /// the answer, or nothing if there must be more. Without an answer all has been observed.
+    pub fn run_late<T>(
+        guest: &Guest,
+        memory: u64,
+        mut ask: impl FnMut(&Self) -> anyhow::Result<Option<T>>,
+    ) -> anyhow::Result<(Self, Option<T>)> {
+        let source = Source::of(guest)?;
+        let (mut execution, mut line) = Self::begin(source.file())?;
+        execution.source = Some(source);
+        let mut late = Late::of(&line);
+        while let Some(trace) = late.more(&mut line, memory)? {
+            execution.trace = trace;
+            // A moment that is not found may lie further back.
+            if let Ok(Some(answer)) = ask(&execution) {
+                execution.observed = Some(late.observed());
+                return Ok((execution, Some(answer)));
+            }
+        }
+        execution.trace = windows::survey(line, memory)?;
+        Ok((execution, None))
     }
 
     /// The recording, if it is one.
@@ -51,15 +79,15 @@ impl Execution {
         self.source.as_ref().map(Source::file)
     }
 
-    /// Replays the process of a recording that failed, or the first one.
-    fn replay(file: &Path, memory: u64) -> anyhow::Result<Self> {
+    /// The process of a recording that failed, or the first one: how it ended, and where it can be
+    /// observed. Nothing has been yet.
+    fn begin(file: &Path) -> anyhow::Result<(Self, Timeline)> {
         let unusable = || format!("{} cannot be replayed", file.display());
         let session = Session::open(file).with_context(unusable)?;
         let process = failed(session.recording());
         let mut line = session.timeline(process).map_err(fault_or_input)?;
         windows::prepare(&mut line);
         let mut end = line.end().map_err(fault_or_input)?.clone();
-        let trace = windows::survey(line, memory)?;
         let ending = match (end.ending, end_of(session.recording(), process)) {
             (Some(log::Ending::Exit(code)), _) => Some(Ending::Exit(code)),
             (Some(log::Ending::Signal(signal)), _) => Some(Ending::Signal(signal)),
@@ -83,7 +111,9 @@ impl Execution {
             None => crash::program_of(&end.modules),
         };
         let known = |ending| Outcome { ending, crashes, notes: Vec::new(), refused: None };
-        Ok(Self { trace, program, outcome: ending.map(known), _files: files, source: None })
+        let (outcome, observed) = (ending.map(known), None);
+        let trace = Trace::default();
+        Ok((Self { trace, program, outcome, observed, _files: files, source: None }, line))
     }
 
     /// Reads a saved stream of events.
@@ -106,8 +136,15 @@ impl Execution {
         if trace.broken {
             bail!("{} holds records that make no sense", name());
         }
-        let program = executable(program)?;
-        Ok(Self { trace, program, outcome: None, _files: Files::default(), source: None })
+        let (path, program) = (find(program), executable(program)?);
+        if trace.blocks.differs_from(&program) {
+            crate::render::note(&format!(
+                "{} has changed since its events were saved; names and lines may be wrong",
+                path.display()
+            ));
+        }
+        let (outcome, observed) = (None, None);
+        Ok(Self { trace, program, outcome, observed, _files: Files::default(), source: None })
     }
 
     /// Whether all that was asked about could be looked at.

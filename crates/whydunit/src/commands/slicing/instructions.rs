@@ -21,7 +21,7 @@ struct Executed {
     thread: u32,
     pc: Address,
     /// Which execution of the instruction it is.
-    instance: u64,
+    instance: i64,
     place: Place,
     /// The function by symbol table, and how far into it the instruction is.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -55,7 +55,14 @@ impl Past for Again {
 }
 
 /// Keeps a stream as it comes.
-struct Keeping(Arc<Mutex<Vec<Vec<u8>>>>);
+pub struct Keeping(Arc<Mutex<Vec<Vec<u8>>>>);
+
+impl Keeping {
+    /// Keeps it there.
+    pub fn of(stream: Arc<Mutex<Vec<Vec<u8>>>>) -> Self {
+        Self(stream)
+    }
+}
 
 impl Consumer for Keeping {
     fn records(&mut self, bytes: &[u8]) {

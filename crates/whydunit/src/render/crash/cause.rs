@@ -193,7 +193,7 @@ fn behind(region: &Region) -> String {
 }
 
 /// The stack grew below its end.
-fn stack_overflow(report: &CrashReport) -> Option<String> {
+pub(super) fn stack_overflow(report: &CrashReport) -> Option<String> {
     let (pointer, address) = (report.general[4], report.address);
     let accessible = |region: &&Region| region.protection & PROT_WRITE != 0;
     if report.at_address.as_ref().filter(accessible).is_some() {

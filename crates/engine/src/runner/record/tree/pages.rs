@@ -75,13 +75,31 @@ impl Pages {
             }
             None => self.scan(memory, Which::All, &mut note),
         }
-        match &self.watch {
-            Some(watch) => {
-                changed.iter().filter_map(|page| watch.page(*page)).for_each(journal::tell)
+        self.tell(&changed);
+    }
+
+    /// Tells the others of pages; of those with a file they find out themselves.
+    fn tell(&self, pages: &[u64]) {
+        let Some(watch) = &self.watch else {
+            if !pages.is_empty() {
+                journal::tell_nothing();
             }
-            None if changed.is_empty() => {}
-            None => journal::tell_nothing(),
+            return;
+        };
+        for page in pages {
+            match watch.page(*page) {
+                Some(name) => journal::tell(name),
+                None if watch.touches(&(*page..*page + 1)) => journal::tell_nothing(),
+                None => {}
+            }
         }
+    }
+
+    /// Gives a watch up that was about other memory. What was written there cannot be found out any
+    /// more, though others may have it yet.
+    fn give_up(&mut self) {
+        self.watch = None;
+        journal::tell_nothing();
     }
 
     /// Looks for what others have written.
@@ -124,7 +142,7 @@ impl Pages {
             return;
         }
         if self.watch.as_ref().is_some_and(|watch| watch.touches(&range)) {
-            self.watch = None;
+            self.give_up();
         }
         if !self.copies.is_empty() {
             self.copies.retain(|page, _| !range.contains(page));
@@ -145,10 +163,11 @@ impl Pages {
 
     /// Whether the kernel has watched all of this process's memory; from now on it does, if it can.
     fn is_watched(&mut self, memory: &Memory) -> bool {
-        if self.watch.as_ref().is_some_and(|watch| watch.is_about(memory)) {
-            return true;
+        match &self.watch {
+            Some(watch) if watch.is_about(memory) => return true,
+            Some(_) => self.give_up(),
+            None => {}
         }
-        self.watch = None;
         if self.can_watch {
             self.watch = Watch::start(memory).ok();
             self.can_watch = self.watch.is_some();

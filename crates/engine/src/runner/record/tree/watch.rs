@@ -136,25 +136,27 @@ fn open() -> Result<(), Blind> {
     const WP_ASYNC: u64 = 1 << 15;
     let flags = libc::O_CLOEXEC | UFFD_USER_MODE_ONLY;
     // SAFETY: makes a descriptor.
-    move_to(unsafe { syscall!(libc::SYS_userfaultfd, flags) }, WATCH)?;
+    moved(unsafe { syscall!(libc::SYS_userfaultfd, flags) }, WATCH)?;
     let features = [UFFD_API, WP_HUGETLBFS_SHMEM | WP_ASYNC, 0];
     ask(WATCH, UFFDIO_API, &mut { features })?;
     let (path, flags) = (c"/proc/thread-self/pagemap", libc::O_RDONLY | libc::O_CLOEXEC);
     // SAFETY: the kernel reads a terminated path.
-    move_to(unsafe { syscall!(libc::SYS_open, path.as_ptr(), flags) }, PAGES)
+    moved(unsafe { syscall!(libc::SYS_open, path.as_ptr(), flags) }, PAGES)
 }
 
-fn move_to(descriptor: i64, number: i32) -> Result<(), Blind> {
-    if descriptor < 0 {
-        return Err(Blind);
-    }
+fn moved(descriptor: i64, number: i32) -> Result<(), Blind> {
+    if move_to(descriptor, number) { Ok(()) } else { Err(Blind) }
+}
+
+/// Gives a new descriptor, if it is one, a number of the engine's.
+pub fn move_to(descriptor: i64, number: i32) -> bool {
     // SAFETY: descriptors of ours.
-    let moved = unsafe {
-        let moved = syscall!(libc::SYS_dup3, descriptor, number, libc::O_CLOEXEC);
-        syscall!(libc::SYS_close, descriptor);
-        moved
-    };
-    if moved < 0 { Err(Blind) } else { Ok(()) }
+    descriptor >= 0
+        && unsafe {
+            let moved = syscall!(libc::SYS_dup3, descriptor, number, libc::O_CLOEXEC);
+            syscall!(libc::SYS_close, descriptor);
+            moved >= 0
+        }
 }
 
 /// Has the kernel read and write some words.
