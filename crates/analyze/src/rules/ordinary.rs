@@ -170,7 +170,7 @@ mod tests {
         let text = format!(
             "define Allocated(r) = exists event(_, malloc, _, bid) in Trace such that (bid == Bid(r))\n\
              define Freed(r, r1) = exists event(_, free, r1, bid) in Trace such that (bid == Bid(r))\n\
-             [rule] \"a rule\"\n    detect <Trace; {point}>: {condition} : VPC(r)\n"
+             [rule] \"a rule\"\n    detect <Heap; Trace; {point}>: {condition} : VPC(r)\n"
         );
         let text = if point.starts_with("malloc") { text.replace(" : VPC(r)", "") } else { text };
         let rules = language::read(&Source::new("test.rule", text)).expect("a rule");

@@ -160,6 +160,10 @@ impl Lower<'_> {
     /// Finds the shadow of tested bytes.
     fn shadow_of(&mut self, check: &Check, base: u8, scratch: u8) -> Shadowed {
         let shift = SHADOW_SHIFT;
+        // Of pointers that are not aligned, the granule of the first byte only the sum tells.
+        let exact = |displacement: i64| {
+            self.plan.heap.is_empty() || displacement as u64 % events::plan::GRANULE == 0
+        };
         let mut source = scratch;
         let mut beside = 0;
         match check.form {
@@ -172,7 +176,9 @@ impl Lower<'_> {
             }
             Form::Constant(address) => self.emit.load_constant(scratch, address),
             Form::Base(register, displacement)
-                if check.segment == Segment::Flat && filter::is_split(displacement) =>
+                if check.segment == Segment::Flat
+                    && filter::is_split(displacement)
+                    && exact(displacement) =>
             {
                 (source, beside) = (register, (displacement >> shift) as i32);
             }
