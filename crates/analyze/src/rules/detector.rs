@@ -42,7 +42,7 @@ struct Armed {
 }
 
 /// A rule that took too long so often is switched off: the program would not get on.
-const MOST_TOO_LONG: u32 = 32;
+const MOST_TOO_LONG: u32 = 4;
 
 /// What is known of the access that rules are asked about.
 struct At<'a> {

@@ -105,7 +105,7 @@ impl Unwritten {
             for page in self.pages.numbers().into_iter().filter(whole) {
                 self.pages.remove(page, Page::Untouched);
             }
-            if begin % PAGE != 0 {
+            if !begin.is_multiple_of(PAGE) {
                 self.remove(begin, PAGE - begin % PAGE);
             }
             self.remove(end - end % PAGE, end % PAGE);
