@@ -162,7 +162,7 @@ impl Lower<'_> {
         let shift = SHADOW_SHIFT;
         // Of pointers that are not aligned, the granule of the first byte only the sum tells.
         let exact = |displacement: i64| {
-            self.plan.heap.is_empty() || displacement as u64 % events::plan::GRANULE == 0
+            self.plan.heap.is_empty() || (displacement as u64).is_multiple_of(events::plan::GRANULE)
         };
         let mut source = scratch;
         let mut beside = 0;
