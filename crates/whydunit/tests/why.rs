@@ -188,3 +188,32 @@ fn wrong_questions_are_answered_with_what_to_ask_instead() {
     let wrong = run(&["slice", "--events", program, "--", program]);
     assert!(errors(&wrong).contains("is not a stream of events"), "{}", errors(&wrong));
 }
+
+/// Shell commands, and how `why` says that they ended.
+const ENDS: [(&str, &str); 5] = [
+    ("kill -KILL $$", "the program was ended by SIGKILL"),
+    ("kill -TERM $$", "the program was ended by SIGTERM"),
+    ("kill -SEGV $$", "was ended by SIGSEGV: the program sent it to itself"),
+    ("exec false", "the program ended with exit code 1"),
+    ("sh -c 'kill -BUS $$'; exit 4", "was ended by SIGBUS: the program sent it to itself"),
+];
+
+#[test]
+fn killed_and_replaced_programs_are_told_as_such() {
+    for (command, expected) in ENDS {
+        let said = text(&run(&["why", "--", "/bin/sh", "-c", command]));
+        let first = said.lines().next().unwrap_or_default();
+        assert!(first.contains(expected), "{command}: {said}");
+    }
+}
+
+#[test]
+fn without_debug_information_instructions_are_shown() {
+    let program =
+        support::build_file(&source("null_from_error"), "null-without-source", &["-O0", "-g0"]);
+    let program = program.to_str().expect("a plain name");
+    for command in [&["why"][..], &["slice", "--kind", "thin"]] {
+        let said = text(&run(&[command, &["--", program]].concat()));
+        support::assert_in_order(&said, &["no source", "mov ", "   name_length+0x", " in null-"]);
+    }
+}
