@@ -1,7 +1,7 @@
 //! Both directions of compression, each by the library that suits its process.
 //!
 //! The host encodes with the C library. The runner, where libc's heap must not be touched, only
-//! decodes, in safe Rust. Measured by `cargo run --release -p whydunit-recording --example measure`.
+//! decodes, in safe Rust. Measured by `cargo run --release -p whydunit-recording --example measure_logs`.
 
 use crate::format::Coding;
 use ruzstd::decoding::FrameDecoder;

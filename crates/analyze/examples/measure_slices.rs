@@ -1,4 +1,4 @@
-//! Measures slices of a saved stream: `measure EVENTS MILLIONS [FULL]`. Takes the first so many
+//! Measures slices of a saved stream: `measure_slices EVENTS MILLIONS [FULL]`. Takes the first so many
 //! million instructions as the window, and prints as JSON the time to prepare it, the bytes kept
 //! for an instruction, the peak memory of the process, and the times of slices of the last 20
 //! values read from memory, thin and full (of full ones only `FULL`, if that is given). Times are

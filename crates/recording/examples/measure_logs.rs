@@ -1,7 +1,7 @@
 //! How fast recordings are written and read, and how small they are. The figures in
 //! ARCHITECTURE.md come from
 //!
-//!     cargo run --release -p whydunit-recording --example measure [FILE]
+//!     cargo run --release -p whydunit-recording --example measure_logs [FILE]
 //!
 //! The log is made up: records of a dozen bytes as system calls leave them, with the bytes of FILE
 //! (this program, if none is given) as what was read. Processor time, minimum of five rounds.
