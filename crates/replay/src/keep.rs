@@ -84,7 +84,7 @@ impl Kept {
             _ => (before, Origin::Exec),
         };
         let time = self.begun.elapsed().as_nanos() as u64;
-        let command = self.command_of(pid, parent, process);
+        let command = self.command_of(pid, process);
         let start = ProcessStart { process, parent, pid, origin, command, time };
         self.processes.push(ProcessEnd { process, ..ProcessEnd::default() });
         self.current.insert(pid, process);
@@ -105,11 +105,10 @@ impl Kept {
     }
 
     /// The command line of a process, as the kernel shows it.
-    fn command_of(&self, pid: i32, parent: Option<u32>, process: u32) -> Vec<Text> {
+    fn command_of(&self, pid: i32, process: u32) -> Vec<Text> {
         if process == 0 {
             return self.command.clone();
         }
-        let _ = parent;
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words = line.strip_suffix(b"\0").unwrap_or(&line).split(|byte| *byte == 0);
         words.map(|word| Text(word.to_vec())).collect()
