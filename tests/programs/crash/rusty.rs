@@ -7,11 +7,11 @@ struct Account {
     owner: String,
     balance: i64,
 }
-
+// SAFETY: none, on purpose: callers pass what must not be read.
 fn field<T: Copy>(pointer: *const T) -> T {
     unsafe { pointer.read_volatile() }
 }
-
+// SAFETY: an address is formed and not read; reading it is the crash that this program is for.
 fn balance(account: *const Account) -> i64 {
     field(unsafe { &raw const (*account).balance })
 }

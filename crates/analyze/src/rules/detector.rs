@@ -4,6 +4,9 @@
 //! The detector goes on after a hit, as the program does. The same hit at the same place is counted,
 //! not repeated.
 
+mod calls;
+mod finding;
+
 use super::evaluate::{self, Truth, Values};
 use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
 use super::machine::allocator::{Allocator, Allocators, Role};
@@ -391,133 +394,6 @@ impl Detector {
         self.evaluate(&at, |armed| armed.deferred);
     }
 
-    /// A function has been called.
-    pub fn enter(&mut self, function: u64, back: u64, stack: u64, arguments: [u64; 6]) {
-        // Where no instructions are observed, calls are what time is counted in.
-        self.machine.time += 1;
-        let Some(known) = self.functions.get(&function) else { return };
-        let allocator = known.allocator;
-        if !known.named.is_empty() {
-            for name in known.named.clone() {
-                self.call(&name, back, arguments);
-            }
-        }
-        let Some(allocator) = allocator else { return };
-        let inside = about_to(&mut self.machine, allocator, function, back, stack, arguments);
-        // A call that was left by a jump is over when another begins further up.
-        self.machine.thread().leave_below(stack);
-        if !self.machine.is_inside() {
-            self.allocation(&inside);
-        }
-        self.machine.enter(inside);
-    }
-
-    fn call(&mut self, name: &str, back: u64, arguments: [u64; 6]) {
-        self.machine.remember(EventKind::Call, name, arguments[0]);
-        let number = |value: u64| Value::Number(i128::from(value as i64));
-        let chains = ARGUMENTS.map(|cell| self.machine.running().cells[cell].node);
-        let values = arguments.iter().copied().map(number).collect();
-        let at = At { chains, ..self.at_call(back, values, name) };
-        self.evaluate(
-            &at,
-            |armed| matches!(&armed.rule.point, Point::Call(known) if known == name),
-        );
-    }
-
-    fn at_call(&self, back: u64, values: Vec<Value>, name: &str) -> At<'static> {
-        At {
-            pc: back.wrapping_sub(1),
-            values,
-            chains: [Node::default(); 6],
-            subject: Subject::Call(name.to_owned()),
-            width: 0,
-            releaser: 0,
-            written: true,
-            pointed: None,
-        }
-    }
-
-    /// An allocator is about to work.
-    fn allocation(&mut self, inside: &Inside) {
-        let (size, frees) = match inside.allocator.role {
-            Role::Allocate { size, count, .. } => (Some(inside.size(size, count)), false),
-            Role::Resize { size, count } => (Some(inside.size(size, count)), true),
-            Role::AllocateFixed { bytes } => (Some(bytes), false),
-            Role::AllocateTo { size } => (Some(inside.size(size, None)), false),
-            Role::Free => (None, true),
-            Role::Measure => (None, false),
-        };
-        if let Some(size) = size.filter(|size| !self.quiet.sizes || !ordinary::SIZES.contains(size))
-        {
-            let subject = Subject::Allocation { size };
-            let values = vec![Value::Number(i128::from(size as i64))];
-            let at = At { subject, ..self.at_call(inside.back, values, "") };
-            self.evaluate(&at, |armed| armed.rule.point == Point::Malloc);
-        }
-        // Freeing NULL does nothing.
-        if frees
-            && inside.arguments[0] != 0
-            && !(self.quiet.releases && self.is_ordinary_release(inside))
-            && !self.may_be_unplaced(inside)
-        {
-            let at = At {
-                chains: [inside.chain; 6],
-                subject: Subject::Release { address: inside.arguments[0] },
-                releaser: inside.allocator.family,
-                ..self.at_call(inside.back, vec![Value::Pointer(inside.pointer)], "")
-            };
-            self.evaluate(&at, |armed| armed.rule.point == Point::Free);
-        }
-    }
-
-    /// Whether a live block is freed by its own family, at its beginning.
-    fn is_ordinary_release(&self, inside: &Inside) -> bool {
-        let block = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
-        block.is_some_and(|block| {
-            block.is_live()
-                && !block.unplaced
-                && block.facts.region == REGION_HEAP
-                && block.facts.begin == inside.pointer.address
-                && block.facts.family == inside.allocator.family
-        })
-    }
-
-    /// Whether the pointer may be one whose block we could not place.
-    fn may_be_unplaced(&self, inside: &Inside) -> bool {
-        let known = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
-        known.map_or(self.machine.has_unplaced, |block| block.unplaced)
-    }
-
-    /// A function has returned.
-    pub fn leave(&mut self, function: u64, stack: u64, value: u64) {
-        self.machine.time += 1;
-        let Some(known) = self.functions.get(&function) else { return };
-        let allocates = known.allocator.is_some();
-        if !known.named.is_empty() {
-            for name in known.named.clone() {
-                self.returned(&name, value);
-            }
-        }
-        if let Some(inside) = allocates.then(|| self.machine.leave(stack)).flatten() {
-            self.machine.finish(&inside, value);
-        }
-    }
-
-    fn returned(&mut self, name: &str, value: u64) {
-        let pointed = self
-            .pointed(|armed| matches!(&armed.rule.point, Point::Return(known) if known == name));
-        let values = vec![Value::Number(i128::from(value as i64))];
-        let pc = self.machine.running().calls.innermost();
-        let chains = [self.machine.running().cells[RESULT].node; 6];
-        let call = self.at_call(pc.map_or(0, |pc| pc + 1), values, name);
-        let at = At { pointed: Some(&pointed), chains, ..call };
-        self.evaluate(
-            &at,
-            |armed| matches!(&armed.rule.point, Point::Return(known) if known == name),
-        );
-        self.machine.remember(EventKind::Return, name, value);
-    }
-
     /// A system call has returned; `read` is what the kernel read for it.
     pub fn system_call(
         &mut self,
@@ -659,94 +535,6 @@ impl Detector {
         if armed.too_long == MOST_TOO_LONG {
             armed.enabled = false;
             self.rescreen();
-        }
-    }
-
-    /// How many of a stack's innermost frames are the C library's, if any are not: whichever
-    /// instruction of `strcpy` it is, it is the same finding.
-    fn library_frames(&self, stack: &[u64]) -> usize {
-        let library = |pc: &&u64| self.lenient.iter().any(|range| range.contains(*pc));
-        let inner = stack.iter().take_while(library).count();
-        if inner == stack.len() { 0 } else { inner }
-    }
-
-    /// Whether the C library works for itself: its loader, and what it tidies up when a thread ends,
-    /// which goes through freed blocks.
-    fn is_library_alone(&self, pc: u64) -> bool {
-        let library = |pc: &u64| self.lenient.iter().any(|range| range.contains(pc));
-        let callers = self.callers();
-        !callers.is_empty() && library(&pc) && callers.iter().all(library)
-    }
-
-    fn hit(&self, index: usize, at: &At<'_>, values: &Values) -> Hit {
-        let rule = &self.armed[index].rule;
-        let callers = self.callers();
-        let inner = matches!(at.subject, Subject::Access { .. } | Subject::Unwritten { .. });
-        let stack = match (inner, callers.first()) {
-            (true, _) => std::iter::once(at.pc).chain(callers).collect(),
-            // The call of the function is the innermost frame already.
-            (false, Some(_)) => callers,
-            (false, None) => vec![at.pc],
-        };
-        let about = values.iter().flatten().find_map(|value| match value {
-            Value::Pointer(pointer) => pointer.block,
-            Value::Block(block) => Some(*block),
-            _ => None,
-        });
-        let block = about.and_then(|id| Some(self.history(id, self.machine.blocks.get(id)?)));
-        let chain = |slot: &usize| {
-            let variable = &rule.variables[*slot].name;
-            // The first is the pointer of the detection point; others were kept by an event.
-            let node = match slot {
-                0 => at.chains[0],
-                // A number is an argument.
-                slot if rule.variables[*slot].kind == Type::Number => *at.chains.get(*slot)?,
-                _ => about.and_then(|id| self.machine.blocks.get(id)?.release).map(|r| r.chain)?,
-            };
-            Some(Chain { variable: variable.clone(), links: self.machine.chains.links(node) })
-        };
-        Hit {
-            rule: rule.name.clone(),
-            title: rule.title.clone(),
-            stack,
-            subject: self.subject(rule, at, values),
-            block,
-            chains: rule.locators.iter().filter_map(chain).collect(),
-            time: self.machine.time,
-            count: 1,
-        }
-    }
-
-    /// What the hit is about: the descriptor that the rule says exists, if it does.
-    fn subject(&self, rule: &Rule, at: &At<'_>, values: &Values) -> Subject {
-        let Condition::OverSet(_, slot, Set::Descriptors, ..) = &rule.condition else {
-            return at.subject.clone();
-        };
-        match values.get(*slot) {
-            Some(Some(Value::Number(number))) => self.descriptor_subject(*number as i64),
-            _ => at.subject.clone(),
-        }
-    }
-
-    fn descriptor_subject(&self, number: i64) -> Subject {
-        let history = self.machine.descriptors.get(number);
-        let opened = self.machine.stack(history.opened_by).to_vec();
-        let closed = self.machine.stack(history.closed_by).to_vec();
-        Subject::Descriptor { number, opened, closed, open: history.open }
-    }
-
-    fn history(&self, id: BlockId, block: &Block) -> BlockHistory {
-        BlockHistory {
-            id: id.0,
-            begin: block.facts.begin,
-            size: block.facts.size,
-            family: block.facts.family,
-            heap: block.facts.region == REGION_HEAP,
-            global: block.facts.region == REGION_GLOBAL,
-            local: block.facts.region & (REGION_STACK | REGION_LEFT) != 0
-                && block.facts.size < NEAR_STACK,
-            allocated: self.machine.stack(block.stack).to_vec(),
-            freed: block.release.map(|release| self.machine.stack(release.stack).to_vec()),
         }
     }
 }

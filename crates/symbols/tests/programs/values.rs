@@ -49,7 +49,7 @@ fn main() {
     let sides = vec![10, 20, 30];
     let shape = Shape::Named { name: "box".to_string(), sides };
     let numbers = [1i64, -2, 3];
-    let total = look(&shape, &numbers[..2], "wörd");
+    let total = look(&shape, &numbers[..2], "wörd"); // SAFETY, of the next line: there is one thread.
     unsafe { COUNTER += total as u32 };
     black_box(GREETING);
 }
