@@ -145,7 +145,7 @@ impl Kept {
             Entry::Image(image) => end.threads += image.threads.len() as u64,
             Entry::Forked { .. } => end.threads += 1,
             Entry::Exec => end.end = End::Replaced,
-            Entry::End(Ending::Exit(code)) => end.end = End::Exited(*code),
+            Entry::End(Ending::Exit(code)) => end.end = End::Exited(code & 0xff),
             Entry::End(Ending::Signal(signal)) => end.end = End::Killed(*signal),
             _ => {}
         }

@@ -190,7 +190,8 @@ fn wrong_questions_are_answered_with_what_to_ask_instead() {
 }
 
 /// Shell commands, and how `why` says that they ended.
-const ENDS: [(&str, &str); 5] = [
+const ENDS: [(&str, &str); 6] = [
+    ("exec perl -e 'exit -27'", "the program ended with exit code 229"),
     ("kill -KILL $$", "the program was ended by SIGKILL"),
     ("kill -TERM $$", "the program was ended by SIGTERM"),
     ("kill -SEGV $$", "was ended by SIGSEGV: the program sent it to itself"),

@@ -89,7 +89,7 @@ impl Execution {
         windows::prepare(&mut line);
         let mut end = line.end().map_err(fault_or_input)?.clone();
         let ending = match (end.ending, end_of(session.recording(), process)) {
-            (Some(log::Ending::Exit(code)), _) => Some(Ending::Exit(code)),
+            (Some(log::Ending::Exit(code)), _) => Some(Ending::Exit(code & 0xff)),
             (Some(log::Ending::Signal(signal)), _) => Some(Ending::Signal(signal)),
             (None, End::Killed(signal)) => Some(Ending::Signal(signal)),
             (None, _) => None,
