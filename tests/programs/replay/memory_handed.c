@@ -52,24 +52,24 @@ int main(void)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     struct sockaddr *name = (struct sockaddr *)&address;
     socklen_t length = sizeof address.sun_family; // the kernel finds a name
-    int listener = MUST(socket(AF_UNIX, SOCK_STREAM, 0)), ready[2];
+    int listener = socket(AF_UNIX, SOCK_STREAM, 0), ready[2];
     MUST(pipe(ready));
     MUST(bind(listener, name, length));
     length = sizeof address;
     MUST(getsockname(listener, name, &length));
-    if (MUST(fork()) == 0) {
+    if (fork() == 0) {
         MUST(listen(listener, 1));
         MUST(write(ready[1], "", 1));
-        play(take(MUST(accept(listener, NULL, NULL))), 1);
+        play(take(accept(listener, NULL, NULL)), 1);
         return 0;
     }
     char byte;
     MUST(read(ready[0], &byte, 1));
-    int memory = MUST(memfd_create("words", 0)), peer = MUST(socket(AF_UNIX, SOCK_STREAM, 0));
+    int memory = memfd_create("words", 0), peer = socket(AF_UNIX, SOCK_STREAM, 0);
     MUST(ftruncate(memory, PAGE));
     MUST(connect(peer, name, length));
     hand(peer, memory);
     printf("sum %u\n", play(memory, 0));
     MUST(wait(NULL));
-    return 0;
+    puts("ok");
 }
