@@ -232,18 +232,23 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     let (status, (heard, open)) = std::thread::scope(|scope| {
         let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
-        (supervisor.wait(child.id() as i32, true), listener.finish())
+        let status = supervisor.wait(child.id() as i32, true);
+        let killed = status.as_ref().is_ok_and(|status| is_killed(*status));
+        (status, listener.finish(supervisor, killed))
     });
     let status = status.map_err(|error| RunError::System("wait for the guest", error))?;
     let status = ExitStatus::from_raw(status);
-    // Whoever kills the guest outright wants all of it gone: it ends with this process.
     if let Some(messages) = open
-        && status.signal() != Some(libc::SIGKILL)
+        && !is_killed(status.into_raw())
     {
         listen::leave_behind(&messages, &lifeline_write);
     }
-    drop(supervisor);
     finish(status, heard)
+}
+
+/// Whoever kills the guest outright wants all of it gone: it ends with this process.
+fn is_killed(status: i32) -> bool {
+    ExitStatus::from_raw(status).signal() == Some(libc::SIGKILL)
 }
 
 fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
@@ -501,7 +506,9 @@ pub fn replay(
         let finder = Finder { resolve: None, names: Vec::new() };
         let events = Events::new(ears, rings);
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
-        (supervisor.wait(child.id() as i32, true), listener.finish())
+        let status = supervisor.wait(child.id() as i32, true);
+        let killed = status.as_ref().is_ok_and(|status| is_killed(*status));
+        (status, listener.finish(supervisor, killed))
     });
     drop(lifeline_write);
     let status = status.map_err(|error| RunError::System("wait for the replay", error))?;

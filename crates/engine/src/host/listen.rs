@@ -1,6 +1,7 @@
 //! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
 
 use super::Resolve;
+use super::supervise::Supervisor;
 use crate::listen::{Remote, Rings};
 use crate::log_listen::{self, Ears};
 use crate::report::{CrashReport, Joiner, LogOrigin, Message, ModuleMap, Replayed};
@@ -9,7 +10,9 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
+use std::time::{Duration, Instant};
 
 /// Everything that was heard.
 #[derive(Default)]
@@ -129,7 +132,12 @@ impl<'a> Events<'a> {
 pub struct Listener<'scope> {
     thread: ScopedJoinHandle<'scope, (Heard, Option<OwnedFd>)>,
     stop: OwnedFd,
+    /// Whether it listens on to processes that are recorded, until the last of them has ended.
+    patient: Arc<AtomicBool>,
 }
+
+/// How long signals are held back for processes that are about to end anyway.
+const SOON: Duration = Duration::from_secs(1);
 
 impl<'scope> Listener<'scope> {
     /// Listens to `messages` until all who could write are gone, or nothing is left to read after
@@ -142,14 +150,23 @@ impl<'scope> Listener<'scope> {
         stop: OwnedFd,
         stopped: OwnedFd,
     ) -> Self {
-        let thread = scope.spawn(move || listen(events, &finder, messages, &stopped));
-        Self { thread, stop }
+        let patient = Arc::new(AtomicBool::new(true));
+        let heeds = patient.clone();
+        let thread = scope.spawn(move || listen(events, &finder, messages, &stopped, &heeds));
+        Self { thread, stop, patient }
     }
 
     /// What has been said so far. Processes that the guest has left behind keep the descriptor
-    /// open that they speak to: it comes back too.
-    pub fn finish(self) -> (Heard, Option<OwnedFd>) {
+    /// open that they speak to: it comes back too. Those that are recorded are waited for, unless the
+    /// guest was `killed`; as that can take any time, signals are this process's own then.
+    pub fn finish(self, supervisor: Supervisor, killed: bool) -> (Heard, Option<OwnedFd>) {
+        self.patient.store(!killed, Ordering::Release);
         drop(self.stop);
+        let begun = Instant::now();
+        while !self.thread.is_finished() && begun.elapsed() < SOON {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        drop(supervisor);
         self.thread.join().unwrap_or_default()
     }
 }
@@ -160,8 +177,9 @@ pub fn listen(
     finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
+    patient: &AtomicBool,
 ) -> (Heard, Option<OwnedFd>) {
-    let (mut heard, open) = hear(&mut events, finder, messages, stopped);
+    let (mut heard, open) = hear(&mut events, finder, messages, stopped, patient);
     if !events.finish() {
         heard.fault = Some(("a consumer of events panicked".into(), 0));
     }
@@ -173,12 +191,15 @@ fn hear(
     finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
+    patient: &AtomicBool,
 ) -> (Heard, Option<OwnedFd>) {
     let mut heard = Heard::default();
     let mut rest = Vec::new();
     let mut stopping = false;
     loop {
-        let (message, stop) = ready(&messages, (!stopping).then_some(stopped));
+        // A child that is recorded does not go on before its log is taken up.
+        let waits = !stopping || events.ears.logs.is_some() && patient.load(Ordering::Acquire);
+        let (message, stop) = ready(&messages, (!stopping).then_some(stopped), waits);
         if message {
             if !read_some(&messages, &mut rest) {
                 return (heard, None);
@@ -194,11 +215,11 @@ fn hear(
     }
 }
 
-/// Which of the two can be read; without the second it does not wait.
-fn ready(messages: &OwnedFd, stopped: Option<&OwnedFd>) -> (bool, bool) {
+/// Which of the two can be read.
+fn ready(messages: &OwnedFd, stopped: Option<&OwnedFd>, waits: bool) -> (bool, bool) {
     let entry = |descriptor| libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
     let mut entries = [entry(messages.as_raw_fd()), entry(stopped.map_or(-1, AsRawFd::as_raw_fd))];
-    let timeout = if stopped.is_some() { -1 } else { 0 };
+    let timeout = if waits { -1 } else { 0 };
     // SAFETY: the kernel reads and writes two entries.
     unsafe { libc::poll(entries.as_mut_ptr(), 2, timeout) };
     (entries[0].revents != 0, entries[1].revents != 0)

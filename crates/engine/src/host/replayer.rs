@@ -16,6 +16,7 @@ use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::process::{Child, Command};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -164,7 +165,7 @@ fn hear(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> Heard {
     let finder = Finder { resolve: None, names: Vec::new() };
     // Nobody stops listening before the last runner has gone.
     let Ok((stopped, _open)) = pipe("make a pipe") else { return Heard::default() };
-    listen(events, &finder, messages, &stopped).0
+    listen(events, &finder, messages, &stopped, &AtomicBool::new(false)).0
 }
 
 /// A log that nobody wants.
