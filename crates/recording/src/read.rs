@@ -171,6 +171,11 @@ impl Recording {
         Ok(LogReader::new(self.clone(), process))
     }
 
+    /// Whether there is anything of a process: one that is killed while it starts leaves an empty log.
+    pub fn has_begun(&self, process: u32) -> bool {
+        self.log(process).is_ok_and(|log| crate::log::entries(log).next().is_some())
+    }
+
     /// Length of the log of a process.
     pub fn log_length(&self, process: u32) -> Option<u64> {
         self.0.directory.logs.get(&process).map(|log| log.length)

@@ -8,6 +8,7 @@ use crate::render;
 use anyhow::anyhow;
 use engine::report::Replayed;
 use events::{Discard, Plan};
+use recording::Recording;
 use replay::outputs::Outputs;
 use replay::{Session, Shown};
 use serde::Serialize;
@@ -70,7 +71,7 @@ impl Replay {
         }
         let numbers: Vec<u32> = match self.process {
             Some(number) => vec![number],
-            None => session.recording().processes().iter().map(|start| start.process).collect(),
+            None => begun(session.recording()),
         };
         if self.entries {
             return list(&session, &numbers);
@@ -149,6 +150,19 @@ impl Replay {
         }
         Ok(())
     }
+}
+
+/// Every process that there is something of, and the first: if there is nothing of that, it is said why.
+fn begun(recording: &Recording) -> Vec<u32> {
+    let mut all: Vec<u32> = recording.processes().iter().map(|start| start.process).collect();
+    all.retain(|process| {
+        let begun = *process == 0 || recording.has_begun(*process);
+        if !begun {
+            render::note(&format!("process {process} was killed before it began"));
+        }
+        begun
+    });
+    all
 }
 
 /// Lists the entries of logs, one a line.

@@ -94,7 +94,8 @@ pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
         crashed || screened.suspicious.contains(&pid)
     };
     for start in session.recording().processes() {
-        if start.origin == Origin::Exec || is_suspicious(start.pid) {
+        let begun = session.recording().has_begun(start.process);
+        if begun && (start.origin == Origin::Exec || is_suspicious(start.pid)) {
             found.extend(check(&session, start.process, chosen)?);
         }
     }
