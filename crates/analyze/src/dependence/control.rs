@@ -16,7 +16,7 @@ use super::trace::Trace;
 use crate::semantics::Form;
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// The bytes of the program's code, executed or not.
 pub trait Code {
@@ -89,9 +89,48 @@ struct Step {
     form: Form,
 }
 
+/// Where an instruction can lead; most have one way or two.
+#[derive(Default)]
+struct Ways {
+    few: [u64; 2],
+    count: usize,
+    /// All of them, if there are more.
+    many: Vec<u64>,
+}
+
+impl Ways {
+    fn one(way: u64) -> Self {
+        Self { few: [way, 0], count: 1, many: Vec::new() }
+    }
+
+    fn all(&self) -> &[u64] {
+        if self.many.is_empty() { &self.few[..self.count] } else { &self.many }
+    }
+}
+
+impl FromIterator<u64> for Ways {
+    fn from_iter<I: IntoIterator<Item = u64>>(ways: I) -> Self {
+        let mut found = Self::default();
+        for way in ways {
+            if found.count < 2 {
+                found.few[found.count] = way;
+            } else {
+                if found.many.is_empty() {
+                    found.many.extend(found.few);
+                }
+                found.many.push(way);
+            }
+            found.count += 1;
+        }
+        found
+    }
+}
+
 struct Finder<'a> {
     code: &'a dyn Code,
-    steps: BTreeMap<u64, Step>,
+    steps: FxHashMap<u64, Step>,
+    /// Their addresses, in order.
+    order: Vec<u64>,
     entries: FxHashSet<u64>,
     jumps: FxHashMap<u64, BTreeSet<u64>>,
     /// Where jumps out of calls landed.
@@ -178,7 +217,8 @@ impl<'a> Finder<'a> {
         let blocks = &trace.blocks;
         let mut finder = Self {
             code,
-            steps: BTreeMap::new(),
+            steps: FxHashMap::default(),
+            order: Vec::new(),
             entries: trace.called.clone(),
             jumps: FxHashMap::default(),
             landings: FxHashMap::default(),
@@ -210,17 +250,20 @@ impl<'a> Finder<'a> {
     /// Follows the code from what is known to what is not.
     fn discover(&mut self) {
         let mut open: Vec<u64> = self.steps.keys().copied().collect();
+        open.sort_unstable();
         while let Some(pc) = open.pop() {
-            for next in self.next(pc).0 {
+            for next in self.next(pc).0.all() {
                 if self.steps.len() < MOST_INSTRUCTIONS
-                    && !self.steps.contains_key(&next)
-                    && let Some(step) = self.decode(next)
+                    && !self.steps.contains_key(next)
+                    && let Some(step) = self.decode(*next)
                 {
-                    self.steps.insert(next, step);
-                    open.push(next);
+                    self.steps.insert(*next, step);
+                    open.push(*next);
                 }
             }
         }
+        self.order = self.steps.keys().copied().collect();
+        self.order.sort_unstable();
     }
 
     fn decode(&mut self, pc: u64) -> Option<Step> {
@@ -236,20 +279,17 @@ impl<'a> Finder<'a> {
     }
 
     /// Where an instruction can lead within its function, and whether it can leave that.
-    fn next(&self, pc: u64) -> (Vec<u64>, bool) {
-        let Some(step) = self.steps.get(&pc) else { return (Vec::new(), true) };
-        match step.form {
-            Form::Plain | Form::Syscall => (vec![step.next], false),
-            Form::Branch(target) if target == step.next => (vec![target], false),
-            Form::Branch(target) => (vec![step.next, target], false),
-            Form::Jump(target) if self.entries.contains(&target) => (Vec::new(), true),
-            Form::Jump(target) => (vec![target], false),
+    fn next(&self, pc: u64) -> (Ways, bool) {
+        let Some(step) = self.steps.get(&pc) else { return (Ways::default(), true) };
+        let ways: Ways = match step.form {
+            Form::Plain | Form::Syscall => Ways::one(step.next),
+            Form::Branch(target) if target == step.next => Ways::one(target),
+            Form::Branch(target) => [step.next, target].into_iter().collect(),
+            Form::Jump(target) if self.entries.contains(&target) => Ways::default(),
+            Form::Jump(target) => Ways::one(target),
             Form::IndirectJump => {
                 let seen = self.jumps.get(&pc).into_iter().flatten().copied();
-                let inside: Vec<u64> =
-                    seen.filter(|target| !self.entries.contains(target)).collect();
-                let leaves = inside.is_empty();
-                (inside, leaves)
+                seen.filter(|target| !self.entries.contains(target)).collect()
             }
             Form::Call(_) | Form::IndirectCall => {
                 let returns = if self.executed.contains(&pc) {
@@ -258,49 +298,51 @@ impl<'a> Finder<'a> {
                     !self.entries.contains(&step.next)
                 };
                 let landings = self.landings.get(&pc).into_iter().flatten().copied();
-                let mut next: Vec<u64> = landings.filter(|pc| *pc != step.next).collect();
-                next.extend(returns.then_some(step.next));
-                let leaves = next.is_empty();
-                (next, leaves)
+                let landings = landings.filter(|pc| *pc != step.next);
+                landings.chain(returns.then_some(step.next)).collect()
             }
-            Form::Return | Form::Stop => (Vec::new(), true),
-        }
+            Form::Return | Form::Stop => Ways::default(),
+        };
+        let leaves = ways.count == 0;
+        (ways, leaves)
     }
 
     fn graph(&self) -> (Vec<Node>, FxHashMap<u64, u32>, FxHashSet<u64>) {
         let mut leaders: FxHashSet<u64> = FxHashSet::default();
         let mut tails = FxHashSet::default();
         let mut reached: FxHashSet<u64> = FxHashSet::default();
-        for (pc, step) in &self.steps {
+        for pc in &self.order {
+            let step = &self.steps[pc];
             let (next, leaves) = self.next(*pc);
             let jumps = matches!(step.form, Form::Jump(_) | Form::IndirectJump);
             if leaves && jumps && !self.unwinders.contains(pc) {
                 tails.insert(*pc);
             }
-            let straight = next == [step.next]
+            let straight = next.all() == [step.next]
                 && matches!(
                     step.form,
                     Form::Plain | Form::Syscall | Form::Call(_) | Form::IndirectCall
                 );
-            for target in next {
-                if !straight || !reached.insert(target) {
-                    leaders.insert(target);
+            for target in next.all() {
+                if !straight || !reached.insert(*target) {
+                    leaders.insert(*target);
                 }
             }
         }
         let (mut nodes, mut node_of): (Vec<Node>, FxHashMap<u64, u32>) = Default::default();
-        for (pc, step) in &self.steps {
+        node_of.reserve(self.order.len());
+        for pc in &self.order {
             // An instruction that nothing runs into, or that several do, begins a node.
             let begins = leaders.contains(pc) || !reached.contains(pc);
             if !begins {
                 continue;
             }
             let number = nodes.len() as u32;
-            let (mut last, mut at) = (*pc, *step);
+            let (mut last, mut at) = (*pc, self.steps[pc]);
             node_of.insert(*pc, number);
             loop {
                 let (next, leaves) = self.next(last);
-                let [only] = next[..] else { break };
+                let [only] = *next.all() else { break };
                 let jumps = matches!(at.form, Form::Jump(_) | Form::Branch(_) | Form::IndirectJump);
                 if leaves || jumps || leaders.contains(&only) {
                     break;
@@ -313,7 +355,7 @@ impl<'a> Finder<'a> {
         }
         for node in &mut nodes {
             let (next, leaves) = self.next(node.last);
-            node.next = next.iter().filter_map(|pc| node_of.get(pc).copied()).collect();
+            node.next = next.all().iter().filter_map(|pc| node_of.get(pc).copied()).collect();
             node.next.sort_unstable();
             node.next.dedup();
             node.leaves = leaves || node.next.is_empty();

@@ -281,9 +281,12 @@ impl Forward<'_> {
     pub(super) fn define(&mut self, at: &At<'_>, made: &Made, node: Option<u32>) {
         let meaning = at.meaning();
         let saved = match meaning.shuttle {
-            Some(Shuttle::Save(register)) if node.is_some() => {
+            Some(Shuttle::Save(register)) => {
+                // Also if it is too far from the question to be followed: who restores the register
+                // is no further than who made it.
                 let marks = self.current.marked.part(Parts::general(register, 0, 8));
-                at.slot(0).map(|address| (address, register, marks))
+                let matters = node.is_some() || !marks.marked().is_empty();
+                at.slot(0).filter(|_| matters).map(|address| (address, register, marks))
             }
             _ => None,
         };
