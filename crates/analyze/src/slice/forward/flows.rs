@@ -316,6 +316,9 @@ impl Forward<'_> {
             self.memory.clear(*address, *bytes);
             self.overwrite(*address, *bytes);
         }
+        if let Some((address, register, marks)) = saved {
+            self.current.frames.save(address, register, marks);
+        }
         let Some(node) = node else { return };
         if made.everything {
             self.current.marked.set(self.unpruned(defines), node);
@@ -323,9 +326,6 @@ impl Forward<'_> {
         } else {
             self.current.marked.set(self.unpruned(made.parts), node);
             made.bytes.iter().for_each(|(address, which)| self.mark(*address, *which, node));
-        }
-        if let Some((address, register, marks)) = saved {
-            self.current.frames.save(address, register, marks);
         }
     }
 
