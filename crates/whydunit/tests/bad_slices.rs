@@ -47,6 +47,28 @@ fn a_value_that_is_optimised_out_is_offered_elsewhere() {
     assert!(last.contains("gone.c:"), "where it can be had: {said}");
 }
 
+/// The variable is in a register where it is asked for, and nowhere else.
+const IN_REGISTER: &str = r#"
+static volatile int shared;
+__attribute__((noipa)) static int make(int number) { return number * 3; }
+__attribute__((noipa)) static void take(int number) { shared = number; }
+int main(int argc, char **argv) {
+    int total = make(argc + 4);
+    take(1);
+    take(total);
+    return 0;
+}
+"#;
+
+#[test]
+fn a_variable_in_a_register_is_no_less_known() {
+    let program = build("in_register", IN_REGISTER, &["-g", "-O2"]);
+    let asked = ["slice", "--at", "in_register.c:7", "--value", "total", "--kind", "thin"];
+    let output = run(&[&asked[..], &["--no-pager", "--", plain(&program)]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert!(text(&output).contains("in_register.c:3 make"), "{}", text(&output));
+}
+
 #[test]
 fn a_moment_that_never_comes() {
     let program = build("never", GONE, &["-g", "-O0"]);

@@ -360,8 +360,11 @@ impl Blocks {
 
     fn block(&mut self, shape: &Shape) -> Block {
         let mut block = Block::empty();
+        let count = shape.instructions.len();
         block.accesses.clone_from(&shape.accesses);
-        block.first_access.clear();
+        block.instructions.reserve_exact(count);
+        block.quick.reserve_exact(count);
+        block.first_access = Vec::with_capacity(count + 1);
         for (index, instruction) in (0u16..).zip(&shape.instructions) {
             let id = self.instruction(instruction);
             block.instructions.push(id);

@@ -28,7 +28,7 @@ struct Slot {
 pub struct Left {
     /// Addresses of their return addresses, innermost first; [`HANDLER`] for those of handlers.
     pub slots: Vec<u64>,
-    /// What made the outermost of them: there the frame that runs now was left.
+    /// What made the outermost of them, if the frame that runs now is known: there it was left.
     pub outermost: Option<Maker>,
 }
 
@@ -70,12 +70,15 @@ impl Calls {
     }
 
     /// The stack pointer was set to this. The frame that it is in is the one whose return address
-    /// is the next above it, also if a handler has a stack of its own.
+    /// is the next above it, also if a handler has a stack of its own. If there is none, it is one
+    /// that began before the window, or on another stack.
     pub fn land(&mut self, stack: u64) -> Left {
         let above = self.slots.iter().enumerate().filter(|(_, slot)| slot.address >= stack);
         let nearest = above.min_by_key(|(at, slot)| (slot.address, usize::MAX - at));
-        let first = nearest.map_or(0, |(at, _)| at + 1);
-        self.drop_from(first)
+        match nearest {
+            Some((at, _)) => self.drop_from(at + 1),
+            None => Left { outermost: None, ..self.drop_from(0) },
+        }
     }
 
     /// The outermost of the innermost frames that lie below an address.
@@ -142,7 +145,8 @@ mod tests {
         assert_eq!(calls.land(0xdf8), Left::default(), "the frame that it was in");
         assert_eq!(calls.land(0xf00), left(&[0xe00], Maker::Call(2)), "an empty frame");
         assert_eq!(calls.land(0xf08), left(&[0xf00], Maker::Call(1)));
-        assert_eq!(calls.land(0x3000), left(&[0x1000], Maker::Call(0)), "one that is not known");
+        let unknown = Left { slots: vec![0x1000], outermost: None };
+        assert_eq!(calls.land(0x3000), unknown, "one that is not known");
     }
 
     #[test]

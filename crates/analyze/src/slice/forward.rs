@@ -214,7 +214,7 @@ impl<'a> Forward<'a> {
         accesses.iter().any(|access| {
             address(access, record.payload, record.when.bases).is_some_and(|address| {
                 let bytes = access.size.into();
-                memory.has(address, bytes) || access.write && saved.has_saved(address, bytes)
+                memory.has(address, bytes) || saved.has_saved(address, bytes)
             })
         })
     }

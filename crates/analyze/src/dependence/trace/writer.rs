@@ -242,17 +242,17 @@ impl Writer {
         }
         let left = stack.map(|stack| self.current.calls.land(stack));
         let unwinding = left.map_or(Some(Unwinding::Unnoticed), |left| {
-            let by = match left.outermost? {
-                Maker::Kernel => Unwinding::Signal,
-                // A return, if an odd one.
-                Maker::Call(call) if blocks.statics[call as usize].next() == target => {
-                    Unwinding::Unnoticed
-                }
-                Maker::Call(_) if target == 0 => Unwinding::Unnoticed,
-                Maker::Call(call) => Unwinding::Call(call),
+            let returned = |call: u32| blocks.statics[call as usize].next() == target;
+            let by = match left.outermost {
+                Some(Maker::Kernel) => Unwinding::Signal,
+                Some(Maker::Call(call)) if target != 0 && !returned(call) => Unwinding::Call(call),
+                _ => Unwinding::Unnoticed,
             };
-            self.unwound(at, &left, by);
-            Some(by)
+            let any = !left.slots.is_empty();
+            if any {
+                self.unwound(at, &left, by);
+            }
+            any.then_some(by)
         });
         self.landed.push(Landed { exit, target, unwinding });
     }

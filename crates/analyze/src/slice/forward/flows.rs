@@ -281,9 +281,12 @@ impl Forward<'_> {
     pub(super) fn define(&mut self, at: &At<'_>, made: &Made, node: Option<u32>) {
         let meaning = at.meaning();
         let saved = match meaning.shuttle {
-            Some(Shuttle::Save(register)) if node.is_some() => {
+            Some(Shuttle::Save(register)) => {
+                // Also if it is too far from the question to be followed: who restores the register
+                // is no further than who made it.
                 let marks = self.current.marked.part(Parts::general(register, 0, 8));
-                at.slot(0).map(|address| (address, register, marks))
+                let matters = node.is_some() || !marks.marked().is_empty();
+                at.slot(0).filter(|_| matters).map(|address| (address, register, marks))
             }
             _ => None,
         };
@@ -313,6 +316,9 @@ impl Forward<'_> {
             self.memory.clear(*address, *bytes);
             self.overwrite(*address, *bytes);
         }
+        if let Some((address, register, marks)) = saved {
+            self.current.frames.save(address, register, marks);
+        }
         let Some(node) = node else { return };
         if made.everything {
             self.current.marked.set(self.unpruned(defines), node);
@@ -320,9 +326,6 @@ impl Forward<'_> {
         } else {
             self.current.marked.set(self.unpruned(made.parts), node);
             made.bytes.iter().for_each(|(address, which)| self.mark(*address, *which, node));
-        }
-        if let Some((address, register, marks)) = saved {
-            self.current.frames.save(address, register, marks);
         }
     }
 

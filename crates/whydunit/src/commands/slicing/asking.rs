@@ -221,15 +221,24 @@ impl Execution {
                         Home::ImplicitPointer { .. } => {
                             bail!("{value}: optimised out; {}", elsewhere(&scene, value, pc))
                         }
-                        Home::Lost(why) => {
-                            bail!("{value}: {why}; {}", elsewhere(&scene, value, pc))
-                        }
+                        Home::Lost(why) => match register_of(&scene, value, pc) {
+                            Some(register) => wants.parts |= parts_of(register),
+                            None => bail!("{value}: {why}; {}", elsewhere(&scene, value, pc)),
+                        },
                     }
                 }
             }
         }
         Ok(())
     }
+}
+
+/// The register that a variable is in at an address. What it holds a trace does not know, so the
+/// scene takes it for lost.
+fn register_of(scene: &Scene<'_>, name: &str, pc: u64) -> Option<Register> {
+    let local = scene.locals(Level::default()).into_iter().find(|local| local.name == name)?;
+    let known = scene.known_ranges(&local);
+    known.iter().find(|known| known.code.contains(Address(pc)))?.register
 }
 
 /// What to ask for instead of a value that is not to be had at an address: where it is, if it is
