@@ -88,6 +88,8 @@ pub const BETWEEN: u8 = 2;
 pub const TAIL: u8 = 4;
 /// Not a shadow: the suspicion is an unusual call of an allocator.
 pub const CALL: u8 = 8;
+/// Not a shadow: an address lies in another block than the pointer that it was made from.
+pub const STRAY: u8 = 16;
 
 /// What of system calls is written to the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

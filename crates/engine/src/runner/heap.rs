@@ -16,6 +16,7 @@ use super::engine::Engine;
 use super::guest;
 use super::layout::{BLANK, BLANK_BASE, SHADOW_BASE};
 use super::memory::Mapping;
+use super::owners;
 use super::screen::Shadow;
 use super::sys;
 use super::thread::Thread;
@@ -121,7 +122,7 @@ impl Heap {
     /// The functions that a plan lists.
     pub fn arrange(&mut self, functions: &[HeapFunction]) {
         if self.names.is_empty() {
-            map_blank();
+            map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
     }
@@ -153,6 +154,7 @@ impl Heap {
         let freed = frees.then(|| self.free(arguments[0])).flatten();
         thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
         cpu().shadow = BLANK_BASE;
+        cpu().owner_mask = owners::mask(true);
         unusual
     }
 
@@ -178,6 +180,7 @@ impl Heap {
     pub fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) {
         let Some(call) = thread.allocating.take_if(|call| call.stack <= stack) else { return };
         cpu().shadow = SHADOW_BASE;
+        cpu().owner_mask = owners::mask(false);
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
             return;
@@ -215,6 +218,7 @@ impl Heap {
         let block = self.live.remove(&begin)?;
         if block.size > 0 {
             paint(begin..block.end(begin), FREED);
+            owners::release(&(begin..block.end(begin)));
         }
         Some(block)
     }
@@ -224,6 +228,7 @@ impl Heap {
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);
+            owners::claim(&(begin..end), self.count);
         }
         if !end.is_multiple_of(GRANULE) && self.is_tail_tested(caller) {
             self.looks.remove(&(end / GRANULE));
@@ -263,6 +268,22 @@ impl Heap {
         (address < end.next_multiple_of(GRANULE)).then_some(*begin..end)
     }
 
+    /// Whether an address that was made from a pointer lies in another block than that points to.
+    pub fn strays(&self, pointer: u64, address: u64) -> bool {
+        let (from, to) = (self.block_of(pointer), self.block_of(address));
+        from.is_some() && to.is_some() && from != to
+    }
+
+    /// Whether two addresses lie in one block.
+    pub fn shares(&self, one: u64, other: u64) -> bool {
+        let block = self.block_of(one);
+        block.is_some() && block == self.block_of(other)
+    }
+
+    fn block_of(&self, address: u64) -> Option<Range<u64>> {
+        self.holder(address).filter(|block| block.contains(&address))
+    }
+
     /// Whether an access whose shadow is not blank is to be told.
     pub fn suspects(
         &mut self,
@@ -299,15 +320,17 @@ impl Heap {
     }
 }
 
-/// Maps the table in which everything passes; its pages are all the one that is always zero.
-fn map_blank() {
+/// Maps the table of owners, and that in which everything passes; its pages are all the one that is always
+/// zero.
+fn map_tables() {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let bytes = BLANK.end - BLANK.start;
     // SAFETY: the range is the engine's own and holds nothing else.
     let mapped = unsafe { sys::map_fixed(BLANK.start, bytes, libc::PROT_READ, flags, -1, 0) };
-    if let Err(error) = mapped {
-        super::report::refuse(&format!("no blank shadow: error {error}"), 0);
+    if let Err(error) = mapped.and(owners::map()) {
+        super::report::refuse(&format!("no tables for the heap: error {error}"), 0);
     }
+    cpu().owner_mask = owners::mask(false);
 }
 
 impl Engine {
@@ -315,9 +338,10 @@ impl Engine {
     pub fn blank(&mut self, range: Range<u64>) {
         if let (Some(heap), Some(shadow)) = (&mut self.heap, &mut self.shadow) {
             let gone: Vec<u64> = heap.live.range(range.clone()).map(|(begin, _)| *begin).collect();
-            gone.iter().for_each(|begin| {
-                heap.live.remove(begin);
-            });
+            for begin in gone {
+                let block = heap.live.remove(&begin);
+                block.iter().for_each(|block| owners::release(&(begin..block.end(begin))));
+            }
             shadow.paint(&Paint { range, bits: 0 });
         }
     }

@@ -294,6 +294,24 @@ impl Emit {
         }
     }
 
+    /// `movzx register, byte [index + table]`, with a table below 2 GiB.
+    pub fn load_table_byte(&mut self, to: u8, index: u8, table: u64) {
+        let table = i32::try_from(table).expect("tables lie below 2 GiB");
+        self.load_bytes(to, index, table, 1);
+    }
+
+    /// `mov byte [cell], register`.
+    pub fn store_cell_byte(&mut self, cell: u64, register: u8) {
+        self.raw(&[Self::rex(false, register, 0), 0x88, 0x05 | (register & 7) << 3]);
+        self.rel32(cell, 0);
+    }
+
+    /// `movzx register, word [cell]`.
+    pub fn load_cell_short(&mut self, register: u8, cell: u64) {
+        self.raw(&[Self::rex(false, register, 0), 0x0f, 0xb7, 0x05 | (register & 7) << 3]);
+        self.rel32(cell, 0);
+    }
+
     /// `rdfsbase register` or `rdgsbase register`.
     pub fn segment_base(&mut self, register: u8, gs: bool) {
         let rex = Self::rex(true, 0, register);
@@ -507,6 +525,13 @@ mod tests {
             (disassemble(|e| e.load_sum(1, 1, 13, 0, 2)), "movzx ecx, word ptr [rcx+r13]"),
             (disassemble(|e| e.load_sum(1, 1, 5, 3, 4)), "mov ecx, [rcx+rbp+3]"),
             (disassemble(|e| e.load_sum(9, 13, 0, 0, 8)), "mov r9, [r13+rax]"),
+            (
+                disassemble(|e| e.load_table_byte(9, 9, CELL)),
+                "movzx r9d, byte ptr [r9+73000010h]",
+            ),
+            (disassemble(|e| e.store_cell_byte(CELL, 6)), "mov [73000010h], sil"),
+            (disassemble(|e| e.store_cell_byte(CELL, 9)), "mov [73000010h], r9b"),
+            (disassemble(|e| e.load_cell_short(9, CELL)), "movzx r9d, word ptr [73000010h]"),
             (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
             (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),
             (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),

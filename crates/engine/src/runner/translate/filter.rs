@@ -26,8 +26,9 @@
 //! superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::accesses::{Accesses, Form, Operand};
-use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
+use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set, number};
 use super::observe::{self, derived};
+use super::strays::{self, Stray};
 use super::superblock::{Guest, Role, Superblock};
 #[cfg(doc)]
 use crate::runner::layout::LAST_WORD;
@@ -67,6 +68,7 @@ pub struct Screen {
     /// Scratch register.
     pub scratch: u8,
     checks: Vec<Check>,
+    strays: Vec<Stray>,
 }
 
 impl Screen {
@@ -78,13 +80,26 @@ impl Screen {
         let mut free = observe::free(superblock, taken);
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         let (base, scratch) = (next(), next());
-        let mut checks = group(&places(superblock), tight);
+        let (places, sums) = places(superblock);
+        let mut checks = group(&places, tight);
+        let mut strays =
+            if tight { strays::of(superblock, &places, &sums) } else { Vec::new() };
         let dead =
             if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
         for check in &mut checks {
             check.keeps_flags = !dead[check.index as usize];
         }
-        Self { base, scratch, checks }
+        for stray in &mut strays {
+            stray.keeps_flags = !dead[stray.index as usize];
+        }
+        Self { base, scratch, checks, strays }
+    }
+
+    /// The addresses to compare with their pointers before an instruction.
+    pub fn strays_before(&self, index: u16) -> Vec<Stray> {
+        let from = self.strays.partition_point(|stray| stray.index < index);
+        let to = self.strays.partition_point(|stray| stray.index <= index);
+        self.strays[from..to].to_vec()
     }
 
     /// The tests to make before an instruction.
@@ -131,26 +146,34 @@ fn may_keep_flags(guest: &Guest) -> bool {
 /// The part of an address that is not known, in terms of values that registers had: two places
 /// with the same origin differ by a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+pub enum Origin {
+    /// None: the address is a constant.
     Nothing,
+    /// One value.
     Value(u32),
+    /// Two, the second one scaled.
     Sum(Option<u32>, u32, u8),
 }
 
 /// An access and where it is relative to its origin.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    index: u16,
-    origin: Origin,
-    offset: i64,
-    operand: Operand,
+pub struct Place {
+    /// Which instruction makes it.
+    pub index: u16,
+    /// What its address is relative to.
+    pub origin: Origin,
+    /// How far.
+    pub offset: i64,
+    /// The access.
+    pub operand: Operand,
 }
 
-/// All accesses of a superblock, in order.
-fn places(superblock: &Superblock) -> Vec<Place> {
+/// All accesses of a superblock, in order; and which instructions make which values by adding to a
+/// pointer.
+fn places(superblock: &Superblock) -> (Vec<Place>, Vec<(u16, u32)>) {
     let mut values: [(u32, i64); 16] = std::array::from_fn(|register| (register as u32, 0));
     let mut fresh = 16;
-    let mut places = Vec::new();
+    let (mut places, mut sums) = (Vec::new(), Vec::new());
     for (index, guest) in superblock.guests.iter().enumerate() {
         if let Accesses::List(list) = &guest.accesses {
             for operand in list {
@@ -174,9 +197,13 @@ fn places(superblock: &Superblock) -> Vec<Place> {
         }
         if let Some((to, value)) = kept {
             values[to as usize] = value;
+        } else if strays::makes_sum(guest)
+            && let Some(to) = number(guest.instruction.op0_register())
+        {
+            sums.push((index as u16, values[to as usize].0));
         }
     }
-    places
+    (places, sums)
 }
 
 fn origin(form: Form, values: &[(u32, i64); 16]) -> (Origin, i64) {

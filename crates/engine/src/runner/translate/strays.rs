@@ -1,0 +1,103 @@
+//! Addresses that are worked out from a pointer, and must stay in its block: which ones are compared,
+//! by the numbers that [owners](crate::runner::owners) have.
+//!
+//! A **stray** is made where an instruction adds something to a pointer: in the address of an access
+//! that has an index or a large displacement, and by LEA and ADD if the sum is an address of an access in
+//! the same superblock. A small displacement is a member of a structure; what lies next to a block the
+//! shadow shows. Pointers are told from numbers at run time: no block begins with a small number.
+
+use super::accesses::{Accesses, Form};
+use super::facts::number;
+use super::filter::{Origin, Place};
+use super::superblock::{Guest, Superblock};
+use crate::runner::cpu::reg::{RBP, RSP};
+use events::shape::Segment;
+use iced_x86::{Instruction, Mnemonic, OpKind, Register};
+
+/// Displacements from which on an access may stray. Below, it would have to lie in the next block but not
+/// between the two.
+const FAR: u64 = 64;
+
+/// An address to compare with the pointer that it was made from, before an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stray {
+    /// Which instruction.
+    pub index: u16,
+    /// How it is made: the base is the pointer, or the index if the base is none and is not scaled.
+    pub form: Form,
+    /// Whether flags must be left alone.
+    pub keeps_flags: bool,
+}
+
+/// The strays of a superblock, in order.
+pub fn of(superblock: &Superblock, places: &[Place], sums: &[(u16, u32)]) -> Vec<Stray> {
+    let mut found: Vec<(Stray, Option<(Origin, i64)>)> = Vec::new();
+    for place in places {
+        let near = |other: &(Origin, i64)| {
+            other.0 == place.origin && other.1.abs_diff(place.offset) <= FAR
+        };
+        let known = found.iter().any(|(_, tested)| tested.as_ref().is_some_and(near));
+        if place.operand.segment == Segment::Flat && may_stray(place.operand.form) && !known {
+            let stray = Stray { index: place.index, form: place.operand.form, keeps_flags: true };
+            found.push((stray, Some((place.origin, place.offset))));
+        }
+    }
+    for (index, value) in sums {
+        let is_used = places.iter().any(|place| place.origin == Origin::Value(*value));
+        let form = sum(&superblock.guests[*index as usize].instruction);
+        if let (true, Some(form)) = (is_used, form.filter(|form| may_stray(*form))) {
+            found.push((Stray { index: *index, form, keeps_flags: true }, None));
+        }
+    }
+    let mut strays: Vec<Stray> = found.into_iter().map(|(stray, _)| stray).collect();
+    strays.sort_by_key(|stray| stray.index);
+    strays
+}
+
+/// The stack is no block of the heap's.
+fn may_stray(form: Form) -> bool {
+    let is_frame = |base: u8, displacement: i64| base == RSP || base == RBP && displacement < 0;
+    match form {
+        Form::Constant(_) => false,
+        Form::Base(base, by) => {
+            let fits = i32::try_from(by).is_ok();
+            by.unsigned_abs() >= FAR && fits && !is_frame(base, by)
+        }
+        Form::Sum(base, _, _, by) => base.is_some_and(|base| !is_frame(base, i64::from(by))),
+    }
+}
+
+/// What LEA and ADD of registers make.
+pub fn sum(instruction: &Instruction) -> Option<Form> {
+    let wide = |register: Register| number(register).filter(|_| register.is_gpr64());
+    let to = wide(instruction.op0_register())?;
+    match instruction.mnemonic() {
+        Mnemonic::Add if instruction.op1_kind() == OpKind::Register => {
+            let by = wide(instruction.op1_register())?;
+            (to != by).then_some(Form::Sum(Some(to), by, 1, 0))
+        }
+        Mnemonic::Lea => {
+            let (base, index) = (instruction.memory_base(), instruction.memory_index());
+            let by = instruction.memory_displacement64() as i64;
+            let scale = instruction.memory_index_scale() as u8;
+            Some(Form::Sum(Some(wide(base)?), wide(index)?, scale, i32::try_from(by).ok()?))
+        }
+        _ => None,
+    }
+}
+
+/// All forms of addresses that an instruction makes: those of its accesses, or its result.
+pub fn forms(guest: &Instruction, accesses: &Accesses) -> Vec<Form> {
+    match accesses {
+        Accesses::List(list) if !list.is_empty() => {
+            let flat = list.iter().filter(|operand| operand.segment == Segment::Flat);
+            flat.map(|operand| operand.form).collect()
+        }
+        _ => sum(guest).into_iter().collect(),
+    }
+}
+
+/// Whether the instruction makes a sum that may stray.
+pub fn makes_sum(guest: &Guest) -> bool {
+    sum(&guest.instruction).is_some_and(may_stray)
+}
