@@ -83,8 +83,6 @@ pub struct Cpu {
     pub shadow_bits: u64,
     /// Bits of an address that index the table of [`super::owners`].
     pub owner_mask: u64,
-    /// The owner of a pointer, while that of an address made from it is looked up.
-    pub owner: u64,
     /// The end of what user space can address.
     pub user_end: u64,
     /// A call that is followed.
@@ -125,7 +123,6 @@ pub static mut CPU: Cpu = Cpu {
     shadow: super::layout::SHADOW_BASE,
     shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
     owner_mask: 0,
-    owner: 0,
     user_end: super::layout::USER_END,
     follow: Follow::NONE,
     entry: 0,

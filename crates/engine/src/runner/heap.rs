@@ -33,6 +33,8 @@ const TESTED_OF_CALLER: u64 = 64;
 const SAMPLED_TAILS: u64 = 512;
 /// Bytes on either side of a block where an access is suspicious.
 const BESIDE: u64 = 64;
+/// How far compilers let a pointer count from before an array.
+const NEAR: u64 = 128;
 /// Reads of the C library that are this wide may go past the end of a string.
 const VECTOR: u32 = 16;
 
@@ -268,10 +270,14 @@ impl Heap {
         (address < end.next_multiple_of(GRANULE)).then_some(*begin..end)
     }
 
-    /// Whether an address that was made from a pointer lies in another block than that points to.
+    /// Whether an address that was made from a pointer lies in another block than that points to. One that
+    /// is near must be made from the beginning of a block: compilers count from before an array, where
+    /// another one may be.
     pub fn strays(&self, pointer: u64, address: u64) -> bool {
-        let (from, to) = (self.block_of(pointer), self.block_of(address));
-        from.is_some() && to.is_some() && from != to
+        let (Some(from), Some(to)) = (self.block_of(pointer), self.block_of(address)) else {
+            return false;
+        };
+        from != to && (address.abs_diff(pointer) >= NEAR || pointer == from.start)
     }
 
     /// Whether two addresses lie in one block.

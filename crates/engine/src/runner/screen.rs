@@ -228,7 +228,12 @@ impl Engine {
                 && !other.is_some_and(|other| heap.shares(other, address));
             astray.then_some(address)
         };
-        if let Some(address) = forms.iter().find_map(strays) {
+        let library = || {
+            let mapping = self.memory.find(registers.pc);
+            mapping.is_some_and(|(_, mapping)| heap::is_c_library(mapping))
+        };
+        // String functions of the C library go on past ends.
+        if let Some(address) = forms.iter().find_map(strays).filter(|_| !library()) {
             self.record_suspect(registers.pc, Look { address, size: 0, write: false }, STRAY);
             owners::settle(true);
             cpu().owner_mask = owners::mask(false);

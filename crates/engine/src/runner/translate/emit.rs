@@ -300,16 +300,9 @@ impl Emit {
         self.load_bytes(to, index, table, 1);
     }
 
-    /// `mov byte [cell], register`.
-    pub fn store_cell_byte(&mut self, cell: u64, register: u8) {
-        self.raw(&[Self::rex(false, register, 0), 0x88, 0x05 | (register & 7) << 3]);
-        self.rel32(cell, 0);
-    }
-
-    /// `movzx register, word [cell]`.
-    pub fn load_cell_short(&mut self, register: u8, cell: u64) {
-        self.raw(&[Self::rex(false, register, 0), 0x0f, 0xb7, 0x05 | (register & 7) << 3]);
-        self.rel32(cell, 0);
+    /// `cmp one, other` (64 bits).
+    pub fn compare_registers(&mut self, one: u8, other: u8) {
+        self.raw(&[Self::rex(true, other, one), 0x39, 0xc0 | (other & 7) << 3 | one & 7]);
     }
 
     /// `rdfsbase register` or `rdgsbase register`.
@@ -529,9 +522,7 @@ mod tests {
                 disassemble(|e| e.load_table_byte(9, 9, CELL)),
                 "movzx r9d, byte ptr [r9+73000010h]",
             ),
-            (disassemble(|e| e.store_cell_byte(CELL, 6)), "mov [73000010h], sil"),
-            (disassemble(|e| e.store_cell_byte(CELL, 9)), "mov [73000010h], r9b"),
-            (disassemble(|e| e.load_cell_short(9, CELL)), "movzx r9d, word ptr [73000010h]"),
+            (disassemble(|e| e.compare_registers(9, 2)), "cmp r9, rdx"),
             (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
             (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),
             (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),

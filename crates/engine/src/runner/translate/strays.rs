@@ -6,7 +6,7 @@
 //! the same superblock. A small displacement is a member of a structure; what lies next to a block the
 //! shadow shows. Pointers are told from numbers at run time: no block begins with a small number.
 
-use super::accesses::{Accesses, Form};
+use super::accesses::{Accesses, Form, Operand};
 use super::facts::number;
 use super::filter::{Origin, Place};
 use super::superblock::{Guest, Superblock};
@@ -17,6 +17,9 @@ use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 /// Displacements from which on an access may stray. Below, it would have to lie in the next block but not
 /// between the two.
 const FAR: u64 = 64;
+
+/// Bytes of a vector.
+const VECTOR: u16 = 16;
 
 /// An address to compare with the pointer that it was made from, before an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub fn of(superblock: &Superblock, places: &[Place], sums: &[(u16, u32)]) -> Vec
             other.0 == place.origin && other.1.abs_diff(place.offset) <= FAR
         };
         let known = found.iter().any(|(_, tested)| tested.as_ref().is_some_and(near));
-        if place.operand.segment == Segment::Flat && may_stray(place.operand.form) && !known {
+        if may_lead_astray(&place.operand) && !known {
             let stray = Stray { index: place.index, form: place.operand.form, keeps_flags: true };
             found.push((stray, Some((place.origin, place.offset))));
         }
@@ -52,6 +55,13 @@ pub fn of(superblock: &Superblock, places: &[Place], sums: &[(u16, u32)]) -> Vec
     let mut strays: Vec<Stray> = found.into_iter().map(|(stray, _)| stray).collect();
     strays.sort_by_key(|stray| stray.index);
     strays
+}
+
+/// Wide reads at constant distances are those of string functions, which go on past ends.
+fn may_lead_astray(operand: &Operand) -> bool {
+    let reads_on = !operand.write && operand.size >= VECTOR;
+    let is_sum = matches!(operand.form, Form::Sum(..));
+    operand.segment == Segment::Flat && may_stray(operand.form) && (is_sum || !reads_on)
 }
 
 /// The stack is no block of the heap's.
@@ -86,14 +96,14 @@ pub fn sum(instruction: &Instruction) -> Option<Form> {
     }
 }
 
-/// All forms of addresses that an instruction makes: those of its accesses, or its result.
-pub fn forms(guest: &Instruction, accesses: &Accesses) -> Vec<Form> {
+/// The forms of addresses that an instruction makes and that may stray: of its accesses, or of its result.
+pub fn forms(instruction: &Instruction, accesses: &Accesses) -> Vec<Form> {
     match accesses {
         Accesses::List(list) if !list.is_empty() => {
-            let flat = list.iter().filter(|operand| operand.segment == Segment::Flat);
-            flat.map(|operand| operand.form).collect()
+            let may_stray = list.iter().filter(|operand| may_lead_astray(operand));
+            may_stray.map(|operand| operand.form).collect()
         }
-        _ => sum(guest).into_iter().collect(),
+        _ => sum(instruction).into_iter().collect(),
     }
 }
 
