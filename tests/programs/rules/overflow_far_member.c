@@ -9,6 +9,9 @@ __attribute__((noipa)) static void put(struct large *large) {
     large->words[9] = 1; // FINDS heap-overflow
 }
 
+// So that the block stays.
+__attribute__((noipa)) static void keep(void *block) { (void)block; }
+
 int main(void) {
 #ifdef FIXED
     void *one = malloc(sizeof(struct large));
@@ -17,6 +20,7 @@ int main(void) {
 #endif
     void *other = malloc(sizeof(struct small));
     put(one);
+    keep(other);
     free(one);
     free(other);
     return 0;

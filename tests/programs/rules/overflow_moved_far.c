@@ -1,24 +1,24 @@
-// The pointer itself is moved into another live block and used there later: no instruction adds anything to it
-// where it is used.
+// The pointer itself is moved into another live block, kept, and used there later: no instruction adds anything
+// to it where it is used.
+// screen: blind
 // build: -O2
 #include <stdlib.h>
 
-__attribute__((noipa)) static void put(char *at) {
-    *at = 1; // FINDS heap-overflow
-}
+static char *volatile kept;
 
-__attribute__((noipa)) static char *move(char *from, long by) {
-    return from + by;
-}
+// So that the block stays.
+__attribute__((noipa)) static void keep(void *block) { (void)block; }
 
 int main(void) {
     char *one = malloc(1000);
     char *other = malloc(1000);
 #ifdef FIXED
-    put(move(one, 500));
+    kept = one + 500;
 #else
-    put(move(one, 1508));
+    kept = one + 1508;
 #endif
+    *kept = 1; // FINDS heap-overflow
+    keep(other);
     free(one);
     free(other);
     return 0;

@@ -90,6 +90,8 @@ pub struct Heap {
     /// Live blocks by address.
     live: BTreeMap<u64, Block>,
     looks: AddressMap<u16>,
+    /// Owners so far.
+    owners: u64,
     /// Blocks so far, and of those the ones of each caller of an allocator.
     count: u64,
     of_caller: AddressMap<u64>,
@@ -230,7 +232,8 @@ impl Heap {
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);
-            owners::claim(&(begin..end), self.count);
+            self.owners += 1;
+            owners::claim(&(begin..end), self.owners);
         }
         if !end.is_multiple_of(GRANULE) && self.is_tail_tested(caller) {
             self.looks.remove(&(end / GRANULE));
@@ -270,14 +273,15 @@ impl Heap {
         (address < end.next_multiple_of(GRANULE)).then_some(*begin..end)
     }
 
-    /// Whether an address that was made from a pointer lies in another block than that points to. One that
-    /// is near must be made from the beginning of a block: compilers count from before an array, where
-    /// another one may be.
+    /// Whether an address that was made from a pointer lies in another block than that points to. A pointer
+    /// next to the other block must be the beginning of its own: compilers count from before an array,
+    /// where another one may be.
     pub fn strays(&self, pointer: u64, address: u64) -> bool {
         let (Some(from), Some(to)) = (self.block_of(pointer), self.block_of(address)) else {
             return false;
         };
-        from != to && (address.abs_diff(pointer) >= NEAR || pointer == from.start)
+        let near = to.start.saturating_sub(NEAR)..to.end.saturating_add(NEAR);
+        from != to && (!near.contains(&pointer) || pointer == from.start)
     }
 
     /// Whether two addresses lie in one block.

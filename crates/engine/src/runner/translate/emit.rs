@@ -518,10 +518,7 @@ mod tests {
             (disassemble(|e| e.load_sum(1, 1, 13, 0, 2)), "movzx ecx, word ptr [rcx+r13]"),
             (disassemble(|e| e.load_sum(1, 1, 5, 3, 4)), "mov ecx, [rcx+rbp+3]"),
             (disassemble(|e| e.load_sum(9, 13, 0, 0, 8)), "mov r9, [r13+rax]"),
-            (
-                disassemble(|e| e.load_table_byte(9, 9, CELL)),
-                "movzx r9d, byte ptr [r9+73000010h]",
-            ),
+            (disassemble(|e| e.load_table_byte(9, 9, CELL)), "movzx r9d, byte ptr [r9+73000010h]"),
             (disassemble(|e| e.compare_registers(9, 2)), "cmp r9, rdx"),
             (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
             (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),

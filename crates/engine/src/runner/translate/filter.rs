@@ -80,10 +80,13 @@ impl Screen {
         let mut free = observe::free(superblock, taken);
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         let (base, scratch) = (next(), next());
-        let (places, sums) = places(superblock);
+        let (mut places, sums) = places(superblock);
+        let compares = tight && !superblock.reads_on;
+        let mut strays = if compares { strays::of(superblock, &places, &sums) } else { Vec::new() };
+        if tight && superblock.reads_on {
+            places.iter_mut().for_each(Place::shorten);
+        }
         let mut checks = group(&places, tight);
-        let mut strays =
-            if tight { strays::of(superblock, &places, &sums) } else { Vec::new() };
         let dead =
             if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
         for check in &mut checks {
@@ -168,6 +171,15 @@ pub struct Place {
     pub operand: Operand,
 }
 
+impl Place {
+    /// Of a vector that is read only the beginning counts: string functions go on past ends.
+    fn shorten(&mut self) {
+        if !self.operand.write && self.operand.size >= strays::VECTOR {
+            self.operand.size = 1;
+        }
+    }
+}
+
 /// All accesses of a superblock, in order; and which instructions make which values by adding to a
 /// pointer.
 fn places(superblock: &Superblock) -> (Vec<Place>, Vec<(u16, u32)>) {
@@ -241,7 +253,10 @@ fn group(places: &[Place], tight: bool) -> Vec<Check> {
                 && other.operand.segment == start.operand.segment
                 && wider_high.checked_sub(wider_low).is_some_and(|bytes| bytes <= REACH)
                 && moved(start.operand.form, wider_low.wrapping_sub(start.offset)).is_some();
-            if same && !*covered {
+            // A pointer to bytes is hardly ever aligned: a test for two granules would meet one too many.
+            let small = start.operand.size.min(other.operand.size) < 4;
+            let one = granule_of(wider_low) == granule_of(wider_high - 1);
+            if same && !*covered && (one || !(tight && small)) {
                 *covered = true;
                 (low, high) = (wider_low, wider_high);
             }
@@ -253,6 +268,10 @@ fn group(places: &[Place], tight: bool) -> Vec<Check> {
         }
     }
     checks
+}
+
+fn granule_of(offset: i64) -> i64 {
+    offset.div_euclid(GRANULE as i64)
 }
 
 fn end(place: &Place) -> i64 {
@@ -282,7 +301,7 @@ fn cover(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
 /// The tests for just the granules from that of `low` to that of the last byte before `high`.
 fn cover_tightly(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
     let granule = GRANULE as i64;
-    let (mut at, end) = (low.div_euclid(granule), (high - 1).div_euclid(granule) + 1);
+    let (mut at, end) = (granule_of(low), granule_of(high - 1) + 1);
     while at < end {
         // The largest power of two that is not too much.
         let width = 1 << (end - at).min(8).ilog2();
@@ -398,6 +417,27 @@ mod tests {
             check(2, Form::Base(4, 0), 1),
         ];
         assert_eq!(checks, expected);
+    }
+
+    #[test]
+    fn bytes_share_a_tight_test_only_inside_a_granule() {
+        let code: [&[u8]; 3] = [&[0x88, 0x01], &[0x88, 0x41, 1], &[0x88, 0x41, 0xff]]; // rcx, rcx + 1, rcx - 1
+        let superblock = superblock(&code);
+        let checks = Screen::new(&superblock, Set::default(), true, true).checks;
+        let expected = [
+            check(0, Form::Base(1, 0), 1),
+            check(2, Form::Base(1, -1), 1),
+            check(3, Form::Base(4, 0), 1),
+        ];
+        assert_eq!(checks, expected);
+    }
+
+    #[test]
+    fn of_vectors_that_read_on_the_beginning_is_tested() {
+        let mut superblock = superblock(&[&[0xc5, 0xfe, 0x6f, 0x07]]); // vmovdqu ymm0, [rdi]
+        superblock.reads_on = true;
+        let checks = Screen::new(&superblock, Set::default(), true, true).checks;
+        assert_eq!(checks, [check(0, Form::Base(7, 0), 1), check(1, Form::Base(4, 0), 1)]);
     }
 
     #[test]
