@@ -70,7 +70,10 @@ pub struct HeapFunction {
 pub enum HeapRole {
     /// Returns a block of so many bytes: an argument, times another one.
     Allocate(u8, Option<u8>),
-    /// The same with the contents of the block that its first argument points to, which is freed.
+    /// Returns a block of this many bytes.
+    AllocateFixed(u64),
+    /// Returns a block as `Allocate` does, with the contents of the block that its first argument
+    /// points to, which is freed.
     Resize(u8, Option<u8>),
     /// Stores the address of a block of so many bytes where its first argument points, and returns 0.
     AllocateTo(u8),

@@ -173,7 +173,7 @@ impl Heap {
                 bytes(arguments, size, count)
             }
             HeapRole::AllocateTo(size) => bytes(arguments, size, None),
-            HeapRole::Free | HeapRole::Measure => 0,
+            HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
         };
         let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
         let own = |block: &Block| block.family == family;
@@ -195,6 +195,7 @@ impl Heap {
             HeapRole::Allocate(size, count) => {
                 self.allocate(value, block(bytes(arguments, size, count)), caller);
             }
+            HeapRole::AllocateFixed(size) => self.allocate(value, block(size), caller),
             HeapRole::Resize(size, count) => {
                 let wanted = bytes(arguments, size, count);
                 if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
