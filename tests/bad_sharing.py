@@ -1,5 +1,5 @@
 """Programs that share memory with processes that are not recorded: refused with one line before they do,
-or told of afterwards. This script is the other process.
+or told of afterwards, unless the others can only read. This script is the other process.
 
 The guest says that it is ready, so that what is made then is younger than the recording, waits for a
 line, and shares what the line names.
@@ -31,6 +31,17 @@ GUESTS = {
     "opened later": "import mmap, os, sys; file = open('/dev/shm/whydunit-test-guest', 'w+b'); file.truncate(4096); "
                     "memory = mmap.mmap(file.fileno(), 4096); print('ready', flush=True); "
                     "sys.stdin.readline(); memory[0] = 1; sys.stdin.readline(); print(memory[0])",
+    "handed over": BEGIN + "memory = os.memfd_create('guest'); os.ftruncate(memory, 4096); "
+                           "view = mmap.mmap(memory, 4096); peer = socket.socket(socket.AF_UNIX); peer.connect(name); "
+                           "socket.send_fds(peer, [b'x'], [memory])",
+    "handed over before": BEGIN + "memory = os.memfd_create('guest'); os.ftruncate(memory, 4096); "
+                                  "peer = socket.socket(socket.AF_UNIX); peer.connect(name); "
+                                  "socket.send_fds(peer, [b'x'], [memory]); view = mmap.mmap(memory, 4096)",
+    "handed over to read": BEGIN + "import fcntl; memory = os.memfd_create('guest', os.MFD_ALLOW_SEALING); "
+                                   "os.ftruncate(memory, 4096); view = mmap.mmap(memory, 4096); "
+                                   "fcntl.fcntl(memory, fcntl.F_ADD_SEALS, 0x10); "
+                                   "peer = socket.socket(socket.AF_UNIX); peer.connect(name); "
+                                   "socket.send_fds(peer, [b'x'], [memory])",
     "private file": "import mmap, sys; file = open('mapped', 'rb'); "
                     "memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ); "
                     "print('ready', flush=True); sys.stdin.readline()",
@@ -58,9 +69,11 @@ def problem(tool, folder, name, words, share):
             return "out of time"
     said = said.decode(errors="replace")
     lines = [line for line in said.splitlines() if line.startswith("whydunit: ")]
-    expected = 0 if name == "private file" else REFUSED
+    expected = 0 if words is None or name == "private file" else REFUSED
     if guest.returncode != expected:
         return f"ended with {guest.returncode}, not {expected}: {said[-300:]}"
+    if words is None:
+        return f"says {lines}" if lines else None
     if len(lines) != 1 or words not in lines[0]:
         return f"does not say '{words}' in one line: {lines}"
     return None
@@ -94,6 +107,15 @@ def share_descriptor(folder, tell):
         listener.close()
         os.close(memory)
         os.waitpid(child, 0)
+
+
+def take_descriptor(folder, tell):
+    path = folder / "taker"
+    path.unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(path))
+        listener.listen()
+        return tell(str(path))
 
 
 def share_segment(_, tell):
@@ -130,5 +152,8 @@ SHARED = {
     "segment": ("which they can write at any time", share_segment),
     "own segment twice": ("at a second place", share_nothing),
     "opened later": ("has opened /dev/shm/", open_later),
+    "handed over": ("through a socket", take_descriptor),
+    "handed over before": ("which they can write at any time", take_descriptor),
+    "handed over to read": (None, take_descriptor),
     "private file": ("was changed by another process while it was mapped", change_file),
 }

@@ -9,8 +9,9 @@
 //!
 //! Parts: [`block`] (static facts of superblocks), [`brief`] (those of simple instructions, for
 //! quick use), [`trace`] (the consumer, and reading backwards), [`control`] (control dependence),
-//! [`query`] (finding moments), [`active`] (calls that have not returned), `calls` (what the stack of calls does that plain calls and returns
-//! do not tell), [`system_calls`] (what the kernel defines), [`wanted`] (sets of bytes).
+//! [`query`] (finding moments), [`active`] (calls that have not returned), `calls` (what the stack
+//! of calls does that plain calls and returns do not tell), [`stack`] (what instructions do to the
+//! stack pointer), [`system_calls`] (what the kernel defines), [`wanted`] (sets of bytes).
 
 pub mod active;
 pub mod block;
@@ -18,6 +19,7 @@ pub mod brief;
 pub mod calls;
 pub mod control;
 pub mod query;
+pub mod stack;
 pub mod system_calls;
 pub mod trace;
 pub mod wanted;

@@ -102,6 +102,15 @@ pub enum Event {
     Plan(u32),
     /// A child of this number has been made, or none: from here on this is that child.
     Fork(Option<u32>),
+    /// A signal handler comes next.
+    Handler {
+        /// Where the thread was.
+        pc: u64,
+        /// Its stack pointer there.
+        stack: u64,
+        /// Stack pointer at the handler's entry: its return address stands there.
+        frame: u64,
+    },
 }
 
 /// The stream is not what it should be.
@@ -370,7 +379,7 @@ impl Decoder {
                 }
                 Some(Record::Single(event))
             }
-            record::SUSPECT | record::PLAN | record::FORK => {
+            record::SUSPECT | record::PLAN | record::FORK | record::HANDLER => {
                 Some(Record::Single(single(kind, cursor)?))
             }
             _ => Self::path(&mut self.shapes, &mut self.exits, kind, cursor)?.map(Record::Path),
@@ -442,6 +451,9 @@ fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
             shadow: cursor.u8()?,
         },
         record::FORK => Event::Fork(Some(cursor.u32()?).filter(|process| *process != 0)),
+        record::HANDLER => {
+            Event::Handler { pc: cursor.u64()?, stack: cursor.u64()?, frame: cursor.u64()? }
+        }
         _ => Event::Plan(cursor.u32()?),
     })
 }

@@ -23,6 +23,8 @@
 //!           u64 length, bytes, … repeated; about the SYSCALL record that comes next
 //! FORK      u32 kind, u32 process: a child of that number has been made, whose own stream goes on
 //!           from here; 0: from here on this is the stream of the child (replays become it)
+//! HANDLER   u32 kind, u64 pc, u64 stack pointer, u64 frame: a signal handler comes next; where the
+//!           thread was, and where the handler's return address stands
 //! ```
 
 /// Numbers below this are kinds, from here on exits.
@@ -59,6 +61,8 @@ pub const PLAN: u32 = 12;
 pub const BUFFERS: u32 = 13;
 /// A child has been made.
 pub const FORK: u32 = 14;
+/// A signal handler comes next.
+pub const HANDLER: u32 = 15;
 /// Bytes of a field.
 pub const FIELD: usize = 6;
 /// Fields of a repeated string instruction.

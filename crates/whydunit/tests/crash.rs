@@ -7,7 +7,7 @@ use support::{assert_in_order, build, errors, run, text};
 /// Runs a program and checks parts of the report, in order, and the exit code.
 fn check(program: &std::path::Path, arguments: &[&str], parts: &[&str]) -> String {
     let program = program.to_string_lossy();
-    let words = [&["run", "--", &program], arguments].concat();
+    let words = [&["run", "--rules", "none", "--", &program], arguments].concat();
     let output = run(&words);
     let report = errors(&output);
     assert_eq!(output.status.code(), Some(1), "{words:?}\n{report}");
@@ -233,7 +233,7 @@ fn children_are_reported_even_if_many_crash_at_once() {
         &[],
         &["it wrote 4 bytes at 0x0", "in process ", "started by process ", "#0 child(pointer=0x0)"],
     );
-    let output = run(&["run", "--json", "--", &program.to_string_lossy(), "12"]);
+    let output = run(&["run", "--rules", "none", "--json", "--", &program.to_string_lossy(), "12"]);
     let report: serde_json::Value = serde_json::from_str(&text(&output)).expect("JSON");
     assert_eq!(report["findings"].as_array().map(Vec::len), Some(12));
     assert_eq!(report["ending"]["exit-code"], 0);
@@ -314,7 +314,8 @@ fn rust_is_told_in_its_own_names() {
 #[test]
 fn json_has_the_finding_and_the_registers() {
     let program = build("kinds.c", "kinds-json", &["-g", "-O0"]);
-    let output = run(&["run", "--json", "--", &program.to_string_lossy(), "null_member"]);
+    let output =
+        run(&["run", "--rules", "none", "--json", "--", &program.to_string_lossy(), "null_member"]);
     assert_eq!(output.status.code(), Some(1));
     let report: serde_json::Value = serde_json::from_str(&text(&output)).expect("JSON");
     assert_eq!(report["ending"]["signal"], "SIGSEGV");

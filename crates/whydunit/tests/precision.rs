@@ -17,14 +17,14 @@ struct Asked {
 }
 
 fn asked(name: &str) -> Asked {
-    let source = root().join("tests/programs/precision").join(format!("{name}.c"));
+    let source = source(name);
     let head = std::fs::read_to_string(&source).expect("a program");
     let line = |word: &str| -> Vec<String> {
         let found = head.lines().find_map(|line| line.split_once(word)).expect("in its head");
         found.1.split_whitespace().map(str::to_owned).collect()
     };
-    let flags = line("build: gcc ");
-    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let build = line("build: ");
+    let flags: Vec<&str> = build.iter().skip(1).map(String::as_str).collect();
     let program = support::build_file(&source, &format!("precision-{name}"), &flags);
     let recording = program.with_extension("recording");
     let recorded = tool(&["record", "--quiet", "--force", "--output"])
@@ -34,13 +34,20 @@ fn asked(name: &str) -> Asked {
         .output()
         .expect("the tool");
     assert!(recording.exists(), "{}", errors(&recorded));
-    Asked { file: format!("/{name}.c"), recording, question: line("ask: ") }
+    let file = source.file_name().expect("a file").to_string_lossy();
+    Asked { file: format!("/{file}"), recording, question: line("ask: ") }
+}
+
+/// The source of a program, in C or C++.
+fn source(name: &str) -> PathBuf {
+    let file =
+        |extension| root().join("tests/programs/precision").join(name).with_extension(extension);
+    if file("c").exists() { file("c") } else { file("cpp") }
 }
 
 /// The line of a program that has a remark.
 fn marked(name: &str, remark: &str) -> u64 {
-    let source = root().join("tests/programs/precision").join(format!("{name}.c"));
-    let text = std::fs::read_to_string(source).expect("a program");
+    let text = std::fs::read_to_string(source(name)).expect("a program");
     text.lines().position(|line| line.contains(remark)).expect("marked") as u64 + 1
 }
 
@@ -73,7 +80,7 @@ impl Asked {
 fn documented(name: &str) -> (usize, usize) {
     let docs = std::fs::read_to_string(root().join("docs/slicing.md")).expect("documentation");
     let row =
-        docs.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{name}.c`")));
+        docs.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{name}.c")));
     let row = row.unwrap_or_else(|| panic!("{name} has no row"));
     let number = |cell: &str| cell.trim().parse().unwrap_or_else(|_| panic!("{row}"));
     let cells: Vec<&str> = row.split('|').collect();
@@ -102,6 +109,15 @@ fn what_comes_after_a_switch_does_not_depend_on_it() {
     let needless = marked("switch", "not needed");
     assert!(!lines.contains(&needless) && more.contains(&needless), "{lines:?} {more:?}");
     check("switch", with, without);
+}
+
+#[test]
+fn what_catches_an_exception_depends_on_who_threw_it() {
+    let asked = asked("landing");
+    let ((with, lines), (without, fewer)) = (asked.own(&[]), asked.own(&["--without", "landings"]));
+    let decides = marked("landing", "decides whether");
+    assert!(lines.contains(&decides) && !fewer.contains(&decides), "{lines:?} {fewer:?}");
+    check("landing", with, without);
 }
 
 #[test]

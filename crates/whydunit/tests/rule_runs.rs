@@ -64,6 +64,28 @@ fn the_first_finding_ends_a_program_that_would_never_end() {
 }
 
 #[test]
+fn memory_bugs_are_found_without_any_option() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, kind) in [
+        ("overflow_write.c", "heap-overflow"),
+        ("dangling_read.c", "dangling-pointer"),
+        ("double_plain.c", "double-free"),
+    ] {
+        let program = build(folder.path(), name);
+        let output = tool(&["run", "--json", "--"], &[&program]);
+        assert!(kinds(&json(&output)).contains(kind), "{name}");
+        assert_eq!(output.status.code(), Some(1), "{name}");
+        let output = tool(&["run", "--json", "--rules", "none", "--"], &[&program]);
+        assert!(!kinds(&json(&output)).contains(kind), "{name}");
+    }
+    let events = folder.path().join("events");
+    let words = ["run", "--json", "--observe", "blocks", "--save-events"];
+    let words = [&words[..], &[events.to_str().expect("text"), "--"]].concat();
+    let observed = tool(&words, &[&build(folder.path(), "overflow_write.c")]);
+    assert_eq!(kinds(&json(&observed)), set(&[]), "who observes does not check");
+}
+
+#[test]
 fn a_recording_shows_the_access_that_ended_the_program_the_same_every_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = build(folder.path(), "null_field.c");

@@ -1,7 +1,8 @@
 //! The calls that are active at a moment, innermost first: those that were made before and have not
 //! returned.
 
-use super::trace::{Item, Moment, Trace, address};
+use super::calls;
+use super::trace::{Item, Moment, Trace, address, slots};
 use std::ops::ControlFlow;
 
 /// A call that has not returned.
@@ -32,8 +33,14 @@ impl Trace {
             }
             let (exit, payload) = match item {
                 Item::Path { exit, payload, .. } if handlers == 0 => (exit, payload),
-                Item::Unwound(slots) if handlers == 0 => {
-                    returned += slots.len() as u64 / 8;
+                Item::Unwound { slots: left, .. } => {
+                    for slot in slots(left).rev() {
+                        match slot {
+                            calls::HANDLER => handlers += 1,
+                            _ if handlers == 0 => returned += 1,
+                            _ => {}
+                        }
+                    }
                     continue;
                 }
                 Item::Resumed => {

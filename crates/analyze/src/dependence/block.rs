@@ -2,6 +2,7 @@
 
 use super::brief::{self, Brief};
 use super::control::Code;
+use super::stack::{Change, Stack};
 use crate::semantics::{Flow, Form, Meaning, Parts, Span};
 use events::shape::{Access, Shape, Source};
 use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory};
@@ -17,6 +18,8 @@ pub struct Static {
     pub length: u8,
     /// What it does.
     pub meaning: Arc<Meaning>,
+    /// What it does to the stack pointer.
+    pub stack: Stack,
 }
 
 impl Static {
@@ -128,6 +131,9 @@ pub struct Exit {
     pub next: u64,
     /// Whether it ends with an indirect jump.
     pub jumps: bool,
+    /// The instruction that replaced the stack pointer, if it ends with an indirect jump or a
+    /// return behind one: that may lead into another frame.
+    pub lands: Option<u16>,
 }
 
 impl Exit {
@@ -337,7 +343,19 @@ impl Blocks {
             branches: upto(&block.branches),
             next,
             jumps,
+            lands: self.lands(&block.instructions[..executed.into()]),
         }
+    }
+
+    /// Which of these instructions replaced the stack pointer before the last one jumped or
+    /// returned.
+    fn lands(&self, ran: &[u32]) -> Option<u16> {
+        let known = |id: &u32| &self.statics[*id as usize];
+        let (last, before) = ran.split_last()?;
+        matches!(known(last).meaning.form, Form::IndirectJump | Form::Return).then_some(())?;
+        let replaced = before.iter().rposition(|id| known(id).stack.change == Change::Replaced)?;
+        let calls = |id: &u32| known(id).meaning.form.is_call();
+        (!before[replaced..].iter().any(calls)).then_some(replaced as u16)
     }
 
     fn block(&mut self, shape: &Shape) -> Block {
@@ -374,7 +392,8 @@ impl Blocks {
                         block.crossings.push(Crossing { index, call: true, access: access as u16 });
                     }
                 }
-                Form::Return => {
+                // Behind a replaced stack pointer it need not return from the innermost frame.
+                Form::Return if self.lands(&block.instructions).is_none() => {
                     if let Some((access, _)) = own.next() {
                         block.crossings.push(Crossing {
                             index,
@@ -410,7 +429,8 @@ impl Blocks {
         let briefs = brief::of(&meaning).unwrap_or_default();
         self.briefs_of.push((self.briefs.len() as u32, briefs.len() as u8));
         self.briefs.extend(briefs);
-        self.statics.push(Static { pc: instruction.pc, length: instruction.length, meaning });
+        let (pc, length, stack) = (instruction.pc, instruction.length, Stack::of(&decoded));
+        self.statics.push(Static { pc, length, meaning, stack });
         self.holders.push(Vec::new());
         let id = self.statics.len() as u32 - 1;
         self.known.insert((instruction.pc, bytes), id);

@@ -1,6 +1,15 @@
 //! The stack of calls of a thread, followed forwards, to notice what plain calls and returns do
-//! not tell: frames that are left by `longjmp`, an exception or an exit from a coroutine, and
-//! signal handlers. A frame is known by the address of its return address.
+//! not tell: frames that are left by `longjmp` or an exception, and signal handlers. A frame is
+//! known by the address of its return address; it is gone when the stack pointer is above that.
+
+/// What made a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Maker {
+    /// A call: its instruction, as a number of the trace.
+    Call(u32),
+    /// The kernel, for a signal.
+    Kernel,
+}
 
 /// The active calls of one thread.
 #[derive(Clone, Debug, Default)]
@@ -11,55 +20,79 @@ pub struct Calls {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Slot {
     address: u64,
-    handler: bool,
+    maker: Maker,
 }
 
+/// Frames that were left without returning.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Left {
+    /// Addresses of their return addresses, innermost first; [`HANDLER`] for those of handlers.
+    pub slots: Vec<u64>,
+    /// What made the outermost of them: there the frame that runs now was left.
+    pub outermost: Option<Maker>,
+}
+
+/// In place of the address of a frame that the kernel made for a signal handler.
+pub const HANDLER: u64 = 0;
+
 impl Calls {
-    /// A call that stored its return address here. Frames that this overwrites were left without
-    /// returning: their addresses, innermost first.
-    pub fn call(&mut self, address: u64) -> Vec<u64> {
-        let left = self.drop_while(|slot| slot.address <= address);
-        self.slots.push(Slot { address, handler: false });
+    /// A call that stored its return address here. Frames that this overwrites were left.
+    pub fn call(&mut self, address: u64, instruction: u32) -> Left {
+        let left = self.drop_from(self.first_gone(address + 1));
+        self.slots.push(Slot { address, maker: Maker::Call(instruction) });
         left
     }
 
-    /// A return through this address. Frames further in were left without returning.
-    pub fn returns(&mut self, address: u64) -> Vec<u64> {
-        let left = self.drop_while(|slot| slot.address < address && !slot.handler);
-        if self.slots.last().is_some_and(|slot| slot.address == address && !slot.handler) {
-            self.slots.pop();
-        }
+    /// A return through this address. Frames further in were left.
+    pub fn returns(&mut self, address: u64) -> Left {
+        let left = self.drop_from(self.first_gone(address));
+        let own = |slot: &mut Slot| slot.address == address && slot.maker != Maker::Kernel;
+        self.slots.pop_if(own);
         left
     }
 
-    /// A signal handler is entered.
-    pub fn handler(&mut self) {
-        let address = self.slots.last().map_or(u64::MAX, |slot| slot.address - 1);
-        self.slots.push(Slot { address, handler: true });
+    /// A signal handler is entered, whose return address stands here.
+    pub fn handler(&mut self, address: u64) {
+        self.slots.push(Slot { address, maker: Maker::Kernel });
     }
 
     /// Whether a handler is among the active calls.
     #[must_use]
     pub fn in_handler(&self) -> bool {
-        self.slots.iter().any(|slot| slot.handler)
+        self.slots.iter().any(|slot| slot.maker == Maker::Kernel)
     }
 
     /// The innermost handler returns to what it interrupted.
     pub fn handler_returns(&mut self) {
-        if let Some(at) = self.slots.iter().rposition(|slot| slot.handler) {
+        if let Some(at) = self.slots.iter().rposition(|slot| slot.maker == Maker::Kernel) {
             self.slots.truncate(at);
         }
     }
 
-    fn drop_while(&mut self, gone: impl Fn(&Slot) -> bool) -> Vec<u64> {
-        let mut left = Vec::new();
-        while let Some(slot) = self.slots.last().copied().filter(&gone) {
-            self.slots.pop();
-            if !slot.handler {
-                left.push(slot.address);
-            }
+    /// The stack pointer was set to this. The frame that it is in is the one whose return address
+    /// is the next above it, also if a handler has a stack of its own.
+    pub fn land(&mut self, stack: u64) -> Left {
+        let above = self.slots.iter().enumerate().filter(|(_, slot)| slot.address >= stack);
+        let nearest = above.min_by_key(|(at, slot)| (slot.address, usize::MAX - at));
+        let first = nearest.map_or(0, |(at, _)| at + 1);
+        self.drop_from(first)
+    }
+
+    /// The outermost of the innermost frames that lie below an address.
+    fn first_gone(&self, address: u64) -> usize {
+        self.slots.iter().rposition(|slot| slot.address >= address).map_or(0, |at| at + 1)
+    }
+
+    fn drop_from(&mut self, first: usize) -> Left {
+        if first == self.slots.len() {
+            return Left::default();
         }
-        left
+        let outermost = self.slots.get(first).map(|slot| slot.maker);
+        let address = |slot: Slot| match slot.maker {
+            Maker::Call(_) => slot.address,
+            Maker::Kernel => HANDLER,
+        };
+        Left { slots: self.slots.drain(first..).rev().map(address).collect(), outermost }
     }
 }
 
@@ -67,31 +100,60 @@ impl Calls {
 mod tests {
     use super::*;
 
+    fn called(slots: &[u64]) -> Calls {
+        let mut calls = Calls::default();
+        for (number, slot) in (0..).zip(slots) {
+            assert_eq!(calls.call(*slot, number), Left::default());
+        }
+        calls
+    }
+
+    fn left(slots: &[u64], outermost: Maker) -> Left {
+        Left { slots: slots.to_vec(), outermost: Some(outermost) }
+    }
+
     #[test]
     fn frames_left_without_returning_are_noticed_at_the_next_call_or_return() {
-        let mut calls = Calls::default();
-        for slot in [0x1000, 0xf00, 0xe00] {
-            assert_eq!(calls.call(slot), []);
-        }
+        let mut calls = called(&[0x1000, 0xf00, 0xe00]);
         // longjmp to the outermost of the three, which calls again
-        assert_eq!(calls.call(0xf80), [0xe00, 0xf00]);
-        assert_eq!(calls.returns(0xf80), []);
-        assert_eq!(calls.returns(0x1000), []);
+        assert_eq!(calls.call(0xf80, 3), left(&[0xe00, 0xf00], Maker::Call(1)));
+        assert_eq!(calls.returns(0xf80), Left::default());
+        assert_eq!(calls.returns(0x1000), Left::default());
         // a return out of a frame that began before the window
-        assert_eq!(calls.returns(0x2000), []);
+        assert_eq!(calls.returns(0x2000), Left::default());
     }
 
     #[test]
     fn a_handler_returns_to_what_it_interrupted() {
-        let mut calls = Calls::default();
-        calls.call(0x1000);
-        calls.handler();
+        let mut calls = called(&[0x1000]);
+        calls.handler(0x700);
         assert!(calls.in_handler());
-        assert_eq!(calls.call(0x500), []);
-        assert_eq!(calls.returns(0x500), []);
-        assert_eq!(calls.returns(0x700), [], "the handler's own return address is the kernel's");
+        assert_eq!(calls.call(0x500, 1), Left::default());
+        assert_eq!(calls.returns(0x500), Left::default());
+        assert_eq!(calls.returns(0x700), Left::default(), "its return address is the kernel's");
         calls.handler_returns();
         assert!(!calls.in_handler());
-        assert_eq!(calls.returns(0x1000), []);
+        assert_eq!(calls.returns(0x1000), Left::default());
+    }
+
+    #[test]
+    fn a_jump_lands_in_the_frame_that_the_stack_pointer_is_in() {
+        let mut calls = called(&[0x1000, 0xf00, 0xe00]);
+        assert_eq!(calls.land(0xdf8), Left::default(), "the frame that it was in");
+        assert_eq!(calls.land(0xf00), left(&[0xe00], Maker::Call(2)), "an empty frame");
+        assert_eq!(calls.land(0xf08), left(&[0xf00], Maker::Call(1)));
+        assert_eq!(calls.land(0x3000), left(&[0x1000], Maker::Call(0)), "one that is not known");
+    }
+
+    #[test]
+    fn a_jump_lands_out_of_a_handler_wherever_its_stack_is() {
+        for frame in [0x800, 0x9000] {
+            let mut calls = called(&[0x1000, 0xf00]);
+            calls.handler(frame);
+            assert_eq!(calls.call(frame - 0x80, 9), Left::default());
+            assert_eq!(calls.land(frame - 0x40), left(&[frame - 0x80], Maker::Call(9)));
+            assert_eq!(calls.land(0xe80), left(&[HANDLER], Maker::Kernel));
+            assert_eq!(calls.land(0xf80), left(&[0xf00], Maker::Call(1)));
+        }
     }
 }

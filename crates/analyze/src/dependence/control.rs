@@ -2,8 +2,8 @@
 //!
 //! The graph of control flow is found in the code: from everything that executed on, through the
 //! bytes of what did not. Indirect jumps lead where they were seen to lead. A call goes on behind
-//! itself, unless it was executed and never came back. A jump to where calls lead is a tail call
-//! and leaves the function.
+//! itself, unless it was executed and never came back; and where jumps out of it (`longjmp`,
+//! exceptions) were seen to land. A jump to where calls lead is a tail call and leaves the function.
 //!
 //! An instruction depends on the last execution, in the same frame, of a branch such that the
 //! instruction comes after it for certain on one way and not on another (Ferrante, Ottenstein and
@@ -67,8 +67,17 @@ pub struct Control {
     parents: Vec<Vec<u64>>,
     /// Jumps that leave their function.
     tails: FxHashSet<u64>,
-    /// Node of each instruction of the trace, and whether it leaves its function by a jump.
-    statics: Vec<(u32, bool)>,
+    /// What each instruction of the trace is to control.
+    statics: Vec<Known>,
+}
+
+#[derive(Clone, Copy)]
+struct Known {
+    node: u32,
+    /// Whether it leaves its function by a jump.
+    leaves: bool,
+    /// Whether it is a call that does not only go on behind itself.
+    branches: bool,
 }
 
 /// In place of a node: the instruction is in none.
@@ -85,6 +94,10 @@ struct Finder<'a> {
     steps: BTreeMap<u64, Step>,
     entries: FxHashSet<u64>,
     jumps: FxHashMap<u64, BTreeSet<u64>>,
+    /// Where jumps out of calls landed.
+    landings: FxHashMap<u64, BTreeSet<u64>>,
+    /// Jumps that left frames, and were not seen to lead anywhere else.
+    unwinders: FxHashSet<u64>,
     executed: FxHashSet<u64>,
     factory: InstructionInfoFactory,
 }
@@ -97,8 +110,15 @@ impl Control {
         let (nodes, node_of, tails) = finder.graph();
         let parents = parents(&nodes);
         let known = trace.blocks.statics.iter().map(|known| {
-            let node = node_of.get(&known.pc).copied().unwrap_or(NO_CONTROL);
-            (node, tails.contains(&known.pc))
+            let node = node_of.get(&known.pc).copied();
+            let ways = node.map_or(0, |node| nodes[node as usize].next.len());
+            Known {
+                node: node.unwrap_or(NO_CONTROL),
+                leaves: tails.contains(&known.pc),
+                branches: known.meaning.form.is_call()
+                    && ways > 1
+                    && node.is_some_and(|node| nodes[node as usize].last == known.pc),
+            }
         });
         let statics = known.collect();
         Self { nodes, node_of, parents, tails, statics }
@@ -119,13 +139,19 @@ impl Control {
     /// The node of an instruction, by its number in the trace.
     #[must_use]
     pub fn node_of(&self, instruction: u32) -> u32 {
-        self.statics.get(instruction as usize).map_or(NO_CONTROL, |(node, _)| *node)
+        self.statics.get(instruction as usize).map_or(NO_CONTROL, |known| known.node)
     }
 
     /// Whether an instruction is a jump that leaves its function, by its number in the trace.
     #[must_use]
     pub fn leaves(&self, instruction: u32) -> bool {
-        self.statics.get(instruction as usize).is_some_and(|(_, leaves)| *leaves)
+        self.statics.get(instruction as usize).is_some_and(|known| known.leaves)
+    }
+
+    /// Whether a call may go on elsewhere than behind itself, by its number in the trace.
+    #[must_use]
+    pub fn branches(&self, call: u32) -> bool {
+        self.statics.get(call as usize).is_some_and(|known| known.branches)
     }
 
     /// The branches that decide about a node, by address, in order.
@@ -155,6 +181,8 @@ impl<'a> Finder<'a> {
             steps: BTreeMap::new(),
             entries: trace.called.clone(),
             jumps: FxHashMap::default(),
+            landings: FxHashMap::default(),
+            unwinders: FxHashSet::default(),
             executed: executed(blocks, &trace.taken),
             factory: InstructionInfoFactory::new(),
         };
@@ -169,6 +197,12 @@ impl<'a> Finder<'a> {
             let pc = blocks.statics[*jump as usize].pc;
             finder.jumps.entry(pc).or_default().insert(*target);
         }
+        for (call, target) in &trace.landings {
+            let pc = blocks.statics[*call as usize].pc;
+            finder.landings.entry(pc).or_default().insert(*target);
+        }
+        let unwinders = trace.unwinders.iter().map(|jump| blocks.statics[*jump as usize].pc);
+        finder.unwinders = unwinders.filter(|pc| !finder.jumps.contains_key(pc)).collect();
         finder.discover();
         finder
     }
@@ -223,7 +257,11 @@ impl<'a> Finder<'a> {
                 } else {
                     !self.entries.contains(&step.next)
                 };
-                (if returns { vec![step.next] } else { Vec::new() }, !returns)
+                let landings = self.landings.get(&pc).into_iter().flatten().copied();
+                let mut next: Vec<u64> = landings.filter(|pc| *pc != step.next).collect();
+                next.extend(returns.then_some(step.next));
+                let leaves = next.is_empty();
+                (next, leaves)
             }
             Form::Return | Form::Stop => (Vec::new(), true),
         }
@@ -235,7 +273,8 @@ impl<'a> Finder<'a> {
         let mut reached: FxHashSet<u64> = FxHashSet::default();
         for (pc, step) in &self.steps {
             let (next, leaves) = self.next(*pc);
-            if leaves && matches!(step.form, Form::Jump(_) | Form::IndirectJump) {
+            let jumps = matches!(step.form, Form::Jump(_) | Form::IndirectJump);
+            if leaves && jumps && !self.unwinders.contains(pc) {
                 tails.insert(*pc);
             }
             let straight = next == [step.next]

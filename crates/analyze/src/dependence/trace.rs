@@ -5,28 +5,29 @@
 //! execution has its number, but only the chunks of the last windows are kept. Those of the others
 //! are made again from the recording when someone comes by.
 //!
-//! Parts: `format` (records), `writer` (from the stream to records), `backward` (reading from the
-//! end), `windows` (what is kept, what is made again).
+//! Parts: `format` (records), `writer` (from the stream to records), `landing` (in which frame a jump
+//! landed), `backward` (reading from the end), `windows` (what is kept, what is made again).
 
 mod backward;
 mod format;
+mod landing;
 mod windows;
 mod writer;
 
 pub use backward::Backward;
-pub use format::{Item, When, address};
+pub use format::{Item, Unwinding, When, address, slots};
 pub use windows::Past;
 
 use super::block::{Blocks, Exit};
 use crate::semantics::Form;
 use events::Consumer;
-use events::decode::{Decoder, Path, Record};
+use events::decode::{Decoder, Event, Path, Record};
 use format::Raw;
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use windows::{Chunk, Windows};
-use writer::{Arrival, Writer};
+use writer::{Landed, Writer};
 
 /// A moment of the run: how many instructions of all threads have executed before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -46,6 +47,10 @@ pub struct Trace {
     pub taken: Vec<u64>,
     /// Indirect jumps (by instruction) and where they went.
     pub jumps: FxHashSet<(u32, u64)>,
+    /// Calls that were left by a jump out of them (by instruction) and where that landed.
+    pub landings: FxHashSet<(u32, u64)>,
+    /// Jumps that left frames.
+    pub unwinders: FxHashSet<u32>,
     /// Where calls went.
     pub called: FxHashSet<u64>,
     /// Whether it begins in the middle of a run, so that executions can only be counted from its end.
@@ -143,6 +148,11 @@ impl Trace {
     fn record(&mut self, record: Record<'_, '_>) {
         match record {
             Record::Path(path) => self.path(&path),
+            Record::Single(Event::Handler { pc, stack, frame }) => {
+                self.arrive(pc);
+                self.writer.handler(&self.blocks, stack, frame);
+                self.note_landed();
+            }
             other => self.writer.other(other),
         }
     }
@@ -156,15 +166,36 @@ impl Trace {
         }
         self.taken[id as usize] += 1;
         let pc = path.shape.instructions.first().map_or(0, |instruction| instruction.pc);
-        if let Arrival::Sent(last) = self.writer.arrive(&self.blocks, pc)
+        self.arrive(pc);
+        self.writer.path(&self.blocks, id, path.payload);
+        self.note_landed();
+        if self.writer.is_full() {
+            self.close();
+        }
+    }
+
+    fn arrive(&mut self, pc: u64) {
+        if let Some(last) = self.writer.arrive(&self.blocks, pc)
             && self.last_target[last as usize] != pc
         {
             self.last_target[last as usize] = pc;
             self.note_target(last, pc);
         }
-        self.writer.path(&self.blocks, id, path.payload);
-        if self.writer.is_full() {
-            self.close();
+    }
+
+    fn note_landed(&mut self) {
+        while let Some(Landed { exit, target, unwinding }) = self.writer.landed() {
+            match unwinding {
+                None if target == 0 => {}
+                None => self.note_target(exit, target),
+                Some(by) => {
+                    let exit = &self.blocks.exits[exit as usize];
+                    self.unwinders.extend(self.blocks.last_instruction(exit));
+                    if let Unwinding::Call(call) = by {
+                        self.landings.insert((call, target));
+                    }
+                }
+            }
         }
     }
 
@@ -175,18 +206,17 @@ impl Trace {
                 self.called.insert(pc);
             }
             Some(Form::IndirectJump) => {
-                let block = &self.blocks.blocks[exit.block as usize];
-                let jump = block.instructions[usize::from(exit.executed) - 1];
-                self.jumps.insert((jump, pc));
+                let jump = self.blocks.last_instruction(exit);
+                self.jumps.extend(jump.map(|jump| (jump, pc)));
             }
             _ => {}
         }
     }
 
     fn close(&mut self) {
-        if let Some(closed) = self.writer.close() {
-            self.windows.push(closed);
-        }
+        let closed = self.writer.close(&self.blocks);
+        closed.into_iter().for_each(|closed| self.windows.push(closed));
+        self.note_landed();
     }
 
     /// Reads the run from its end.
@@ -264,8 +294,13 @@ impl Trace {
 impl Blocks {
     /// What the last instruction of an exit is to control.
     pub(super) fn last_form(&self, exit: &Exit) -> Option<Form> {
+        let last = self.last_instruction(exit)?;
+        Some(self.statics[last as usize].meaning.form)
+    }
+
+    /// The last instruction of an exit.
+    fn last_instruction(&self, exit: &Exit) -> Option<u32> {
         let block = &self.blocks[exit.block as usize];
-        let last = block.instructions.get(usize::from(exit.executed).checked_sub(1)?)?;
-        Some(self.statics[*last as usize].meaning.form)
+        block.instructions.get(usize::from(exit.executed).checked_sub(1)?).copied()
     }
 }

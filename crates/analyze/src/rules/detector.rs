@@ -470,16 +470,9 @@ impl Detector {
         if !self.armed.iter().any(asks) {
             return Vec::new();
         }
-        let mut all: Vec<(BlockId, u64)> = Vec::new();
-        for thread in self.machine.threads() {
-            let tags = thread.cells.iter().filter_map(|cell| cell.tag.block());
-            all.extend(tags.map(|block| (block, 0)));
-        }
-        for (place, block) in self.machine.memory().pointers() {
-            if self.is_in_use(place) {
-                all.push((block, place));
-            }
-        }
+        let in_use = |(place, _): &(u64, BlockId)| *place == 0 || self.is_in_use(*place);
+        let pointers = self.machine.pointers().filter(in_use);
+        let mut all: Vec<(BlockId, u64)> = pointers.map(|(place, block)| (block, place)).collect();
         all.sort_unstable();
         all.dedup_by_key(|(block, _)| *block);
         all

@@ -2,7 +2,8 @@
 //!
 //! - [`blocks`]: heap blocks, never the same twice;
 //! - [`variables`]: blocks of variables with static storage; [`locals`]: of those in frames;
-//! - [`cells`]: the block that each pointer in a register or in memory was made from;
+//! - [`cells`]: the block that each pointer in a register or in memory was made from; [`tags`]: what
+//!   becomes of that in arithmetic, and where one of two is taken;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
 //! - [`calls`]: the active calls; `frames`: what they do to the stack; [`allocator`]: which functions
@@ -31,6 +32,7 @@ pub mod locals;
 pub mod numbers;
 mod pages;
 pub mod registers;
+pub mod tags;
 mod thread;
 pub mod unwritten;
 pub mod variables;
@@ -38,9 +40,9 @@ pub mod view;
 
 use super::model::EventKind;
 use super::needs::Needs;
-use super::state::{Pointer, TraceEvent, Value};
+use super::state::{BlockId, Pointer, TraceEvent, Value};
 use blocks::{Blocks, StackId};
-use cells::{Arithmetic, Cell, Memory, Tag};
+use cells::{Cell, Memory};
 use chains::{Chains, Node};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER};
 use contents::Contents;
@@ -51,6 +53,7 @@ use numbers::Numbers;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use tags::{Arithmetic, Tag};
 use thread::Threads;
 pub use thread::{Inside, Thread};
 use unwritten::Unwritten;
@@ -205,13 +208,29 @@ impl Machine {
             let tag = self.variables.tag(how.displacement as u64, &mut self.blocks);
             return (Pointer { address, block: tag.block() }, Node::default());
         }
-        let Self { threads, arithmetic, .. } = self;
+        let Self { threads, arithmetic, blocks, .. } = self;
         let cells = &threads.now().cells;
         let cell = |index: Option<u8>| index.map(|index| cells[index as usize]).unwrap_or_default();
         let (base, index) = (cell(how.base), cell(how.index));
         let tag = arithmetic.sum(base.tag, index.tag);
         let node = if base.tag.is_none() && !index.tag.is_none() { index.node } else { base.node };
-        (Pointer { address, block: tag.block() }, node)
+        (Pointer { address, block: arithmetic.resolve(tag, address, blocks) }, node)
+    }
+
+    /// The block of a pointer with this tag and address.
+    fn resolve(&self, tag: Tag, address: u64) -> Option<BlockId> {
+        self.arithmetic.resolve(tag, address, &self.blocks)
+    }
+
+    /// Every pointer of the program: where it stands, 0 in a register, and a block that it may point
+    /// into.
+    pub fn pointers(&self) -> impl Iterator<Item = (u64, BlockId)> + '_ {
+        let cells = self.threads().flat_map(|thread| &thread.cells);
+        let tags = cells.map(|cell| (0, cell.tag)).chain(self.memory.pointers());
+        let blocks = tags.flat_map(|(place, tag)| {
+            self.arithmetic.candidates(tag).map(move |block| (place, block))
+        });
+        blocks.chain(self.arithmetic.forgotten().iter().map(|block| (0, *block)))
     }
 
     /// Whether any register of the address could hold a pointer: the stack pointer does not count.
@@ -283,7 +302,7 @@ impl Machine {
                     true => cell.node,
                     false => self.chains.stored(code.place, cell.node),
                 };
-                self.memory.store(address, Cell { node, ..cell });
+                self.memory.write(address, Cell { node, ..cell }, &mut self.arithmetic);
             }
             Place::Half(slot, offset) if self.needs.numbers => {
                 let Some(address) = address_of(accesses, slot, offset) else { return };
@@ -315,6 +334,12 @@ impl Machine {
                     (self.read(left, code, accesses), self.read(right, code, accesses));
                 (to, Cell { tag: self.arithmetic.sum(left.tag, right.tag), node: made })
             }
+            Action::Choice(to, left, right) => {
+                let (left, right) =
+                    (self.read(left, code, accesses), self.read(right, code, accesses));
+                let node = if left.node == right.node { left.node } else { made };
+                (to, Cell { tag: self.arithmetic.choice(left.tag, right.tag), node })
+            }
             Action::Difference(to, left, right) => {
                 let (left, right) =
                     (self.read(left, code, accesses), self.read(right, code, accesses));
@@ -327,8 +352,10 @@ impl Machine {
         match place {
             Place::Cell(index) => self.thread().cells[index as usize],
             Place::Memory(slot, offset) => {
-                let address = address_of(accesses, slot, offset);
-                address.map(|address| self.memory.load(address)).unwrap_or_default()
+                let Some(address) = address_of(accesses, slot, offset) else {
+                    return Cell::default();
+                };
+                self.memory.read(address, &mut self.arithmetic)
             }
             Place::Half(slot, offset) => {
                 let node = address_of(accesses, slot, offset).map(|at| self.numbers.load(at));

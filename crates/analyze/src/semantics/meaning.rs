@@ -108,6 +108,14 @@ pub enum Form {
     Stop,
 }
 
+impl Form {
+    /// Whether it is a call.
+    #[must_use]
+    pub fn is_call(self) -> bool {
+        matches!(self, Self::Call(_) | Self::IndirectCall)
+    }
+}
+
 /// Whether an instruction could save or restore a register that callees must preserve.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shuttle {

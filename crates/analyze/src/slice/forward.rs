@@ -20,7 +20,7 @@ use super::question::{Follow, Question};
 use super::wanters::Found;
 use crate::dependence::Trace;
 use crate::dependence::system_calls::HANDLER_REGISTERS;
-use crate::dependence::trace::{Item, When, address};
+use crate::dependence::trace::{Item, Unwinding, When, address, slots};
 use crate::semantics::{Form, Parts};
 use flows::Made;
 use frames::Frames;
@@ -34,6 +34,8 @@ struct Thread {
     frames: Frames,
     /// The node of the last system call's instruction, if it takes part.
     syscall: Option<u32>,
+    /// That of the last branch, jump, call or return, if it takes part in deciding.
+    led: Option<u32>,
 }
 
 /// A walk forward through a trace.
@@ -98,11 +100,9 @@ impl<'a> Forward<'a> {
                 }
             }
             Item::Wrote(ranges) => self.wrote(ranges),
-            Item::Unwound(slots) => {
-                for slot in slots.chunks_exact(8) {
-                    let slot = u64::from_le_bytes(slot.try_into().expect("eight bytes"));
-                    self.current.frames.unwound(slot);
-                }
+            Item::Unwound { slots: left, by } => {
+                slots(left).for_each(|slot| self.current.frames.unwound(slot));
+                self.landed(by);
             }
             Item::Handler => {
                 self.current.frames.handler(self.current.marked.clone());
@@ -141,6 +141,7 @@ impl<'a> Forward<'a> {
     }
 
     fn path(&mut self, record: &Record<'_>) {
+        self.current.led = None;
         let first = self.question.moment.0.saturating_sub(record.when.moment.0);
         let begun = record.exit.begun();
         let room = self.question.to.0 - record.when.moment.0;
@@ -240,6 +241,7 @@ impl<'a> Forward<'a> {
             self.define(at, &made, node);
         }
         let led = node.filter(|_| decided.is_some() || decision);
+        self.current.led = led;
         match meaning.form {
             Form::Call(_) | Form::IndirectCall | Form::Return => self.cross(at, led),
             Form::Branch(_) | Form::IndirectJump | Form::Jump(_) => self.branch(at, led),
@@ -264,7 +266,25 @@ impl<'a> Forward<'a> {
         }
     }
 
+    /// A jump landed in the innermost frame: it decides instead of the call that it left, or if a
+    /// signal had interrupted the frame, about all that follows.
+    fn landed(&mut self, by: Unwinding) {
+        let (top, led) = (self.current.frames.top(), self.current.led);
+        match by {
+            Unwinding::Call(call) => {
+                if self.question.control.is_some_and(|control| control.branches(call)) {
+                    top.branch(self.trace.blocks.statics[call as usize].pc, led);
+                }
+            }
+            Unwinding::Signal => top.tail(led),
+            Unwinding::Unnoticed => {}
+        }
+    }
+
     fn cross(&mut self, at: &At<'_>, led: Option<u32>) {
+        if self.question.control.is_some_and(|control| control.branches(at.id)) {
+            self.current.frames.top().branch(at.instruction.pc, led);
+        }
         let crossings = &at.record.block.crossings;
         let Some(crossing) = crossings.iter().find(|crossing| crossing.index == at.index) else {
             return;

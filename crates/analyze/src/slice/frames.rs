@@ -31,6 +31,11 @@ impl Frame {
     fn is_waiting(&self) -> bool {
         !self.pending.is_empty() || !self.restores.is_empty() || !self.interrupted.0.is_empty()
     }
+
+    /// Takes the wanted decisions about some nodes out.
+    pub fn take_pending(&mut self, which: impl Fn(u32) -> bool) -> Vec<Pending> {
+        self.pending.extract_if(.., |pending| which(pending.node)).collect()
+    }
 }
 
 /// Frames that were left, and in which something was of interest.

@@ -16,7 +16,8 @@ use super::instances::Instances;
 use super::question::{Follow, Question};
 use super::wanters::{Found, Wanters};
 use crate::dependence::block::Look;
-use crate::dependence::trace::{Item, When, address};
+use crate::dependence::calls;
+use crate::dependence::trace::{Item, When, address, slots};
 use crate::dependence::wanted::Wanted;
 use crate::dependence::{Moment, Trace};
 use crate::semantics::{Form, Parts};
@@ -33,13 +34,16 @@ struct Thread {
     frames: Frames,
     /// A system call that brought something in and whose instruction comes next.
     syscall: Option<Input>,
+    /// Who waits for the jump that landed here, if it decided about anything. It comes next.
+    landed: Option<Vec<u32>>,
     /// How often each instruction took part.
     counts: Vec<u64>,
 }
 
 impl Thread {
     fn new() -> Self {
-        Self { wanted: Parts::NONE, frames: Frames::new(), syscall: None, counts: Vec::new() }
+        let (wanted, frames, counts) = (Parts::NONE, Frames::new(), Vec::new());
+        Self { wanted, frames, syscall: None, landed: None, counts }
     }
 }
 
@@ -204,7 +208,10 @@ impl<'a> Walk<'a> {
 
     fn is_done(&self) -> bool {
         let idle = |thread: &Thread| {
-            thread.wanted.is_empty() && thread.syscall.is_none() && !thread.frames.is_waiting()
+            thread.wanted.is_empty()
+                && thread.syscall.is_none()
+                && thread.landed.is_none()
+                && !thread.frames.is_waiting()
         };
         self.memory.is_empty()
             && self.open_frames.is_empty()
@@ -242,10 +249,10 @@ impl<'a> Walk<'a> {
                     input.what = What::Syscall { number, arguments, answer };
                 }
             }
-            Item::Unwound(slots) => {
-                for slot in slots.chunks_exact(8).rev() {
-                    let slot = u64::from_le_bytes(slot.try_into().expect("eight bytes"));
-                    self.current.frames.enter(slot, false);
+            Item::Unwound { slots: left, by } => {
+                self.landed(by);
+                for slot in slots(left).rev() {
+                    self.current.frames.enter(slot, slot == calls::HANDLER);
                 }
             }
             Item::Resumed => self.resumed(),
@@ -287,10 +294,14 @@ impl<'a> Walk<'a> {
     fn path(&mut self, record: &Record<'_>) {
         let room = self.question.moment.0 - record.when.moment.0;
         let whole = room >= record.exit.executed.into();
-        let end = if whole { record.exit.begun() } else { room as u16 };
+        let mut end = if whole { record.exit.begun() } else { room as u16 };
         self.slice.walked += u64::from(record.exit.executed);
         if self.concerns(record) {
             let lean = self.is_lean();
+            if let Some(last) = end.checked_sub(1).filter(|_| self.current.landed.is_some()) {
+                end = last;
+                self.instruction_at(record, last);
+            }
             for index in (0..end).rev() {
                 let quick = &record.block.quick[usize::from(index)];
                 if lean && quick.is_brief() && self.brief(record, index, quick) {
@@ -303,9 +314,7 @@ impl<'a> Walk<'a> {
                     self.lean(record, index);
                     continue;
                 }
-                let id = record.block.instructions[usize::from(index)];
-                let instruction = &self.trace.blocks.statics[id as usize];
-                self.instruction(&At { record, index, id, instruction });
+                self.instruction_at(record, index);
             }
             return;
         }
@@ -328,6 +337,7 @@ impl<'a> Walk<'a> {
         if self.current.wanted.meets(&exit.defines)
             || record.block.irregular
             || self.current.syscall.is_some()
+            || self.current.landed.is_some()
             || !self.current.frames.top().pending.is_empty()
             || self.question.follow == Follow::Full && exit.crossings > 0
         {
@@ -378,6 +388,12 @@ impl<'a> Walk<'a> {
         }
     }
 
+    fn instruction_at(&mut self, record: &Record<'_>, index: u16) {
+        let id = record.block.instructions[usize::from(index)];
+        let instruction = &self.trace.blocks.statics[id as usize];
+        self.instruction(&At { record, index, id, instruction });
+    }
+
     fn instruction(&mut self, at: &At<'_>) {
         // Most instructions need no room of their own for this.
         let mut scratch = self.scratch.take().unwrap_or_default();
@@ -389,7 +405,7 @@ impl<'a> Walk<'a> {
     }
 
     fn look_at(&mut self, at: &At<'_>, found: &mut Found, next: &mut Next) {
-        let decided = self.control(at, found);
+        let decided = self.control(at, found) | self.has_landed(found);
         let mut hit = decided;
         let meaning = at.meaning();
         if meaning.form == Form::Syscall

@@ -13,7 +13,7 @@
 //! * [`region`]: which part of the run;
 //! * [`schedule`]: who runs next, and how long;
 //! * [`tree`]: memory that the guest's processes share; [`made`]: whether it is all theirs, and
-//!   [`outsiders`]: whether it stays so;
+//!   [`outsiders`] and [`handed`]: whether it stays so;
 //! * [`written`]: files that are mapped and written, [`changed`]: by others;
 //! * [`scratch`]: buffers of calls that wait;
 //! * [`decide`]: what is answered otherwise, or refused.
@@ -22,6 +22,7 @@ mod changed;
 mod decide;
 pub mod digest;
 pub mod files;
+mod handed;
 pub mod image;
 pub mod log;
 mod made;

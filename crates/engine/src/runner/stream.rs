@@ -52,6 +52,16 @@ impl Engine {
         }
     }
 
+    /// A signal handler comes next; the thread was at `pc` with this stack pointer.
+    pub fn record_handler(&mut self, pc: u64, stack: u64) {
+        if self.ring.is_some() {
+            let mut bytes = record::HANDLER.to_le_bytes().to_vec();
+            let numbers = [pc, stack, cpu().registers.general[4]];
+            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
+            self.record(&bytes);
+        }
+    }
+
     /// A child of this number has been made; 0: this is the child. Whoever follows the child waits
     /// for this.
     pub fn record_fork(&mut self, child: i32) {

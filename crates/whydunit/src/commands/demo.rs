@@ -2,6 +2,7 @@
 //! of its crash. Needs nothing but a C compiler.
 
 use super::count;
+use super::rules::{RuleArguments, recorded};
 use super::run::fault_or_input;
 use crate::exit::Exit;
 use crate::render::Output;
@@ -91,8 +92,8 @@ fn build(compiler: &str, style: Style) -> anyhow::Result<()> {
 fn show_crash(style: Style) -> anyhow::Result<()> {
     show_command(style, "whydunit run -- ./shelf")?;
     let job = Job::new(Path::new("./shelf").into(), Vec::new());
-    let outcome = host::run(&job).map_err(fault_or_input)?;
-    say(&RunReport::of("shelf".into(), &outcome).text(style))
+    let (outcome, found) = recorded::screened(job, &RuleArguments::default().choose()?)?;
+    say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings).text(style))
 }
 
 fn show_counts(style: Style) -> anyhow::Result<()> {

@@ -15,12 +15,12 @@ pub use watch::{Found, Watch};
 use std::path::PathBuf;
 
 /// What every command that checks rules takes.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 pub struct RuleArguments {
-    /// Rules to check: `none`, `all`, names of shipped files (`memory`) or rules (`double-free`), or
-    /// files of your own (they end in `.rule`)
-    #[arg(long, value_name = "RULES", default_value = "none", value_delimiter = ',')]
-    rules: Vec<String>,
+    /// Rules to check: `none`, `all`, names of shipped files (`memory`, which is the default) or rules
+    /// (`double-free`), or files of your own (they end in `.rule`)
+    #[arg(long, value_name = "RULES", value_delimiter = ',')]
+    rules: Option<Vec<String>>,
     /// Which function a rule means by a name, as in `transaction=handle_request`
     #[arg(long = "as", value_name = "NAME=FUNCTION")]
     names: Vec<String>,

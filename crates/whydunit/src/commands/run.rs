@@ -25,18 +25,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  whydunit run -- ./prog -v input.txt        if it crashes, say where and why on standard error
+  whydunit run -- ./prog -v input.txt        memory bugs, and where and why it crashes, if it does
   whydunit run --json -o why.json -- ./prog  the same as data
+  whydunit run --rules all -- ./prog         every rule, followed in full: slow
+  whydunit run --rules none -- ./prog        no rules: as fast as it gets, crashes are explained
   whydunit run --exit-code=guest -- ./prog   end with the program's own exit code
 
-Exit codes: 0 the program ended by itself, whatever its own exit code; 1 it or a child of it was
-ended by a signal; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
+Exit codes: 0 no rule found anything and the program ended by itself, whatever its own exit code; 1 a
+rule found something, or a signal ended the program or a child of it; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
 docs/run.md.")]
 pub struct Run {
     #[command(flatten)]
     rules: RuleArguments,
     /// Test accesses inline, and check the rules on a replay only if something is suspicious: fast,
-    /// and blind to what lands in another live block
+    /// but not all that the rules say can be seen so (docs/rules.md). Without `--rules` this is the way
     #[arg(long)]
     screen: bool,
     /// Print the report as JSON to standard output, also if nothing happened
@@ -87,10 +89,15 @@ enum ChildrenArgument {
 }
 
 impl Run {
+    /// Whether it is about events and not about bugs.
+    fn only_observes(&self) -> bool {
+        self.observe.is_asked_for() || self.save_events.is_some() || self.stats.is_some()
+    }
+
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
         let chosen = self.rules.choose()?;
-        if !chosen.rules.is_empty() {
+        if !chosen.rules.is_empty() && !(self.rules.is_default() && self.only_observes()) {
             return self.check(&chosen);
         }
         let plan = self.observe.plan()?;
@@ -175,14 +182,15 @@ impl Run {
     /// Runs the program under rules.
     fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let cramped = self.screen && rules::recorded::is_cramped();
+        let screen = self.screen || self.rules.is_default();
+        let cramped = screen && rules::recorded::is_cramped();
         if cramped {
             render::note(
                 "the address space is limited (ulimit -v), which leaves no room for a screen: the \
                  program is followed in full",
             );
         }
-        let (outcome, found) = match self.screen && !cramped {
+        let (outcome, found) = match screen && !cramped {
             true => rules::recorded::screened(self.guest.job(), chosen)?,
             false => self.watch(chosen)?,
         };

@@ -1,5 +1,5 @@
 //! Random programs: expressions over numbers, arrays, structs and pointers, in loops, branches,
-//! switches, calls and recursion. Every one ends, and leaves a value in `results`.
+//! switches, calls, jumps out of calls, and recursion. Every one ends, and leaves a value in `results`.
 
 use std::fmt::Write;
 
@@ -56,6 +56,7 @@ pub fn file(seed: u64, programs: usize, threads: bool) -> String {
 
 const PRELUDE: &str = r#"
 typedef unsigned int u32;
+typedef unsigned long u64;
 struct pair { u32 a; unsigned char b; unsigned short c; struct pair *next; unsigned long d; };
 static long call3(long n, long a, long b, long c) {
     long r;
@@ -94,6 +95,21 @@ static void spawn(void (*work)(long), long part) {
     *--top = (long)thread;
     __asm__ volatile("syscall\n test %%eax,%%eax\n jnz 1f\n ret\n 1:"
                      : "=a"(r) : "a"(56), "D"(flags), "S"(top), "d"(0) : "rcx", "r11", "memory");
+}
+struct buffer { u64 words[8]; };
+int save(struct buffer *) __attribute__((returns_twice));
+void jump(struct buffer *, int) __attribute__((noreturn));
+__asm__(".text\nsave: mov %rbx,(%rdi)\n mov %rbp,8(%rdi)\n mov %r12,16(%rdi)\n mov %r13,24(%rdi)\n"
+        " mov %r14,32(%rdi)\n mov %r15,40(%rdi)\n lea 8(%rsp),%rdx\n mov %rdx,48(%rdi)\n"
+        " mov (%rsp),%rdx\n mov %rdx,56(%rdi)\n xor %eax,%eax\n ret\n"
+        "jump: mov (%rdi),%rbx\n mov 8(%rdi),%rbp\n mov 16(%rdi),%r12\n mov 24(%rdi),%r13\n"
+        " mov 32(%rdi),%r14\n mov 40(%rdi),%r15\n mov %esi,%eax\n mov 48(%rdi),%rsp\n jmp *56(%rdi)\n");
+/* Comes back, or jumps from some depth. */
+static __attribute__((noinline)) u32 jumper(u32 x, u32 *p, struct buffer *to, u32 deep) {
+    if (((x ^ p[deep]) & 3) == 1) jump(to, (x & 15) | 1);
+    if (deep == 0) return x + p[1];
+    u32 r = jumper(x >> 1, p, to, deep - 1);
+    return r & 4 ? r + p[deep] : r ^ x;
 }
 __asm__(".globl _start\n_start: xor %ebp,%ebp\n and $-16,%rsp\n call run\n ud2\n");
 "#;
@@ -200,7 +216,7 @@ impl Scope<'_> {
     fn statement(&mut self, text: &mut String) {
         let compound = self.depth < 3;
         let number = self.number;
-        match self.random.below(14) {
+        match self.random.below(15) {
             0 if compound => {
                 let condition = self.expression(1);
                 self.line(text, &format!("if ({condition}) {{"));
@@ -251,6 +267,17 @@ impl Scope<'_> {
                 self.line(text, &format!("f = f * 0.5 + ({value} & 255);"));
             }
             8 => self.line(text, "v[1] += (u32)f;"),
+            10 if compound => {
+                let (target, value) = (self.random.below(4), self.expression(1));
+                let deep = self.random.below(4);
+                self.line(text, "{ struct buffer b; int came = save(&b);");
+                let call =
+                    format!("if (!came) v[{target}] += jumper({value}, t, &b, {deep}); else {{");
+                self.line(text, &call);
+                self.line(text, "    v[2] ^= came;");
+                self.block(text, 1);
+                self.line(text, "} }");
+            }
             9 => self.line(text, "__builtin_memcpy(t, v, 12 + (v[0] & 3));"),
             _ => {
                 let (place, value) = (self.place(), self.expression(2));

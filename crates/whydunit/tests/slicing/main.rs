@@ -425,10 +425,15 @@ fn programs_about_arithmetic() {
 
 #[test]
 fn programs_about_signals() {
-    written_by_hand("signals", 5);
+    written_by_hand("signals", 7);
 }
 
 #[test]
 fn programs_about_threads() {
     written_by_hand("threads", 8);
+}
+
+#[test]
+fn programs_about_jumps_out_of_calls() {
+    written_by_hand("jumps", 17);
 }

@@ -7,7 +7,8 @@
 //! WROTE     u32 kind, u32 count, (u64 address, u64 bytes) …: what the last system call wrote
 //! ACCESS    u32 kind, u32 count, (u8 write, u64 address, u32 bytes) …: of the next exit's
 //!           instruction
-//! UNWOUND   u32 kind, u32 count, u64 …: frames that were left without returning, innermost first
+//! UNWOUND   u32 kind, u32 count, u32 where the frame was left that runs now, u64 …: frames that were
+//!           left without returning, innermost first; 0 is one of a handler
 //! HANDLER   u32 kind: a signal handler is entered
 //! RESUMED   u32 kind: a signal handler returned to what it interrupted
 //! ```
@@ -52,12 +53,55 @@ pub enum Item<'a> {
     },
     /// The last system call wrote these ranges, 16 bytes each.
     Wrote(&'a [u8]),
-    /// Frames were left without returning, innermost first: 8 bytes each.
-    Unwound(&'a [u8]),
+    /// Frames were left without returning.
+    Unwound {
+        /// By their slots, innermost first: 8 bytes each, 0 for that of a handler.
+        slots: &'a [u8],
+        /// How.
+        by: Unwinding,
+    },
     /// A signal handler is entered.
     Handler,
     /// A signal handler returned to what it interrupted.
     Resumed,
+}
+
+/// How frames came to be left without returning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unwinding {
+    /// By the jump just before, into the frame that made this call.
+    Call(u32),
+    /// By the jump just before, into the frame that a signal had interrupted.
+    Signal,
+    /// Some time before.
+    Unnoticed,
+}
+
+impl Unwinding {
+    const SIGNAL: u32 = u32::MAX;
+    const UNNOTICED: u32 = u32::MAX - 1;
+
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Self::Call(instruction) => instruction,
+            Self::Signal => Self::SIGNAL,
+            Self::Unnoticed => Self::UNNOTICED,
+        }
+    }
+
+    fn numbered(number: u32) -> Self {
+        match number {
+            Self::SIGNAL => Self::Signal,
+            Self::UNNOTICED => Self::Unnoticed,
+            instruction => Self::Call(instruction),
+        }
+    }
+}
+
+/// The slots of frames that were left, innermost first.
+pub fn slots(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
+    let number = |slot: &[u8]| u64::from_le_bytes(slot.try_into().expect("eight bytes"));
+    bytes.chunks_exact(8).map(number)
 }
 
 impl<'a> Item<'a> {
@@ -112,8 +156,8 @@ pub(super) fn read<'a>(exits: &[Extent], cursor: &mut Cursor<'a>) -> Option<Raw<
             Raw::Access(cursor.take(count * 13)?)
         }
         UNWOUND => {
-            let count = cursor.u32()? as usize;
-            Raw::Item(Item::Unwound(cursor.take(count * 8)?))
+            let (count, by) = (cursor.u32()? as usize, Unwinding::numbered(cursor.u32()?));
+            Raw::Item(Item::Unwound { slots: cursor.take(count * 8)?, by })
         }
         HANDLER => Raw::Item(Item::Handler),
         RESUMED => Raw::Item(Item::Resumed),
@@ -136,7 +180,7 @@ pub(super) fn length(exits: &[Extent], bytes: &[u8], kind: u32) -> usize {
         SYSCALL => 68,
         WROTE => count(16),
         ACCESS => count(13),
-        UNWOUND => count(8),
+        UNWOUND => 4 + count(8),
         HANDLER | RESUMED => 4,
         _ => 4 + usize::from(exits[(kind - FIRST_EXIT) as usize].payload),
     }

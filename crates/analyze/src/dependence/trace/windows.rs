@@ -5,10 +5,10 @@
 //! before: the state that the writer had where the window begins is kept, and superblocks are known
 //! by what is in them. The last window that was made again is kept as well.
 
-use super::writer::{Arrival, Writer};
+use super::writer::Writer;
 use crate::dependence::block::Blocks;
 use events::Decoder;
-use events::decode::Record;
+use events::decode::{Event, Record};
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -180,7 +180,14 @@ fn write(mut writer: Writer, stream: &[Vec<u8>], blocks: &Blocks) -> Result<Vec<
     let (mut closed, mut unknown) = (Vec::new(), false);
     for bytes in stream {
         let read = decoder.records(bytes, |record| {
-            let Record::Path(path) = record else { return writer.other(record) };
+            let path = match record {
+                Record::Path(path) => path,
+                Record::Single(Event::Handler { pc, stack, frame }) => {
+                    writer.arrive(blocks, pc);
+                    return writer.handler(blocks, stack, frame);
+                }
+                other => return writer.other(other),
+            };
             let way = (path.executed, path.interrupted, path.taken);
             let length = path.payload.len() as u16;
             let Some(id) = blocks.find_exit(&mut numbers, path.number, path.shape, way, length)
@@ -189,16 +196,17 @@ fn write(mut writer: Writer, stream: &[Vec<u8>], blocks: &Blocks) -> Result<Vec<
                 return;
             };
             let pc = path.shape.instructions.first().map_or(0, |instruction| instruction.pc);
-            let (Arrival::Told | Arrival::Sent(_)) = writer.arrive(blocks, pc);
+            writer.arrive(blocks, pc);
             writer.path(blocks, id, path.payload);
             if writer.is_full() {
-                closed.extend(writer.close());
+                closed.extend(writer.close(blocks));
             }
+            while writer.landed().is_some() {}
         });
         if read.is_err() || unknown {
             return Err("its code was another the second time".into());
         }
     }
-    closed.extend(writer.close());
+    closed.extend(writer.close(blocks));
     Ok(closed)
 }

@@ -1,11 +1,12 @@
 //! From the stream to records, with what must be known of the threads meanwhile.
 
 use super::format::{
-    ACCESS, FIRST_EXIT, HANDLER, RESUMED, SYSCALL, THREAD, UNWOUND, WROTE, address,
+    ACCESS, FIRST_EXIT, HANDLER, RESUMED, SYSCALL, THREAD, UNWOUND, Unwinding, WROTE, address,
 };
+use super::landing::{Landing, Ran};
 use super::windows::Closed;
 use crate::dependence::block::Blocks;
-use crate::dependence::calls::Calls;
+use crate::dependence::calls::{Calls, Left, Maker};
 use crate::dependence::system_calls;
 use crate::semantics::Form;
 use events::decode::{Bases, Record};
@@ -15,12 +16,15 @@ use rustc_hash::FxHashMap;
 const CHUNK: usize = 1 << 20;
 const RT_SIGRETURN: u64 = 15;
 
-/// How a thread came to where it is.
-pub enum Arrival {
-    /// As its last superblock, or the kernel, says.
-    Told,
-    /// By the indirect jump or call, or the return, at the end of this exit.
-    Sent(u32),
+/// What has come out about a jump that replaced the stack pointer.
+#[derive(Clone, Copy)]
+pub struct Landed {
+    /// The exit that it is the end of.
+    pub exit: u32,
+    /// Where it led; 0 if that was not seen.
+    pub target: u64,
+    /// If it left frames: how.
+    pub unwinding: Option<Unwinding>,
 }
 
 /// What is known while the stream comes in. A copy of it, made where a window begins, is all that
@@ -39,6 +43,8 @@ pub struct Writer {
     buffers: Option<Vec<(u64, u64)>>,
     threads: FxHashMap<u32, ThreadWriter>,
     current: ThreadWriter,
+    /// Jumps of which it has come out where they landed.
+    landed: Vec<Landed>,
 }
 
 /// What is known of one thread.
@@ -47,19 +53,28 @@ struct ThreadWriter {
     calls: Calls,
     /// The exit by which it left its last superblock.
     last: Option<u32>,
+    /// A jump that replaced the stack pointer and whose frame is looked for.
+    landing: Option<Landing>,
 }
 
 impl Writer {
     /// Whether a chunk is full.
     pub fn is_full(&self) -> bool {
-        self.open.len() >= CHUNK
+        self.open.len() >= CHUNK && self.current.landing.is_none()
+    }
+
+    /// Takes what has come out about a jump.
+    #[inline]
+    pub fn landed(&mut self) -> Option<Landed> {
+        self.landed.pop()
     }
 
     /// Ends a chunk; none if nothing is in it.
-    pub fn close(&mut self) -> Option<Closed> {
+    pub fn close(&mut self, blocks: &Blocks) -> Option<Closed> {
         if self.open.is_empty() {
             return None;
         }
+        self.land_all(blocks);
         let bytes = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK + 4096));
         let (before, executed) = (self.open_before, self.executed - self.open_before);
         self.open_before = self.executed;
@@ -128,24 +143,37 @@ impl Writer {
         }
     }
 
-    /// Control of the thread arrives at an address: was it sent there?
-    pub fn arrive(&mut self, blocks: &Blocks, pc: u64) -> Arrival {
-        let Some(last) = self.current.last else { return Arrival::Told };
+    /// Control of the thread arrives at an address: the exit whose indirect jump or call, or
+    /// return, has sent it there.
+    pub fn arrive(&mut self, blocks: &Blocks, pc: u64) -> Option<u32> {
+        let last = self.current.last?;
         let exit = &blocks.exits[last as usize];
         if exit.next == pc {
-            return Arrival::Told;
+            return None;
+        }
+        if exit.lands.is_some()
+            && let Some(landing) = &mut self.current.landing
+        {
+            landing.target = pc;
+            self.land_if_over(blocks);
+            return None;
         }
         if exit.next == 0 {
-            return Arrival::Sent(last);
+            return Some(last);
         }
-        let ends_in_call = blocks.last_form(exit) == Some(Form::Syscall);
-        if ends_in_call && self.current.calls.in_handler() {
+        if blocks.last_form(exit) == Some(Form::Syscall) && self.current.calls.in_handler() {
             self.resume();
-        } else {
-            self.current.calls.handler();
-            self.word(HANDLER);
         }
-        Arrival::Told
+        None
+    }
+
+    /// A signal handler is entered, at whose beginning the stack pointer is `frame`. The thread has
+    /// arrived where it was before, with this stack pointer.
+    pub fn handler(&mut self, blocks: &Blocks, stack: u64, frame: u64) {
+        self.land(blocks, Some(stack));
+        self.current.calls.handler(frame);
+        self.current.last = None;
+        self.word(HANDLER);
     }
 
     /// A superblock was left by an exit.
@@ -157,22 +185,91 @@ impl Writer {
             self.open.extend(&list);
         }
         let exit = &blocks.exits[id as usize];
+        let ran = Ran { blocks, exit, payload, bases: self.bases };
+        if let Some(landing) = &mut self.current.landing {
+            landing.follow(ran);
+            self.land_if_over(blocks);
+        }
         if exit.crossings > 0 {
-            let block = &blocks.blocks[exit.block as usize];
-            for crossing in &block.crossings[..exit.crossings.into()] {
-                let access = &block.accesses[usize::from(crossing.access)];
-                let Some(slot) = address(access, payload, self.bases) else { continue };
-                let calls = &mut self.current.calls;
-                let left = if crossing.call { calls.call(slot) } else { calls.returns(slot) };
-                if !left.is_empty() {
-                    self.unwound(&left);
-                }
-            }
+            self.cross(ran);
         }
         self.word(id + FIRST_EXIT);
         self.open.extend(payload);
         self.executed += u64::from(exit.executed);
         self.current.last = Some(id);
+        if let Some(replaced) = exit.lands {
+            self.land_anyway(blocks);
+            self.current.landing = Some(Landing::new(self.open.len(), id, ran, replaced));
+        }
+    }
+
+    /// Follows the calls and returns of a superblock.
+    fn cross(&mut self, ran: Ran<'_>) {
+        let block = &ran.blocks.blocks[ran.exit.block as usize];
+        for crossing in &block.crossings[..ran.exit.crossings.into()] {
+            let access = &block.accesses[usize::from(crossing.access)];
+            let Some(slot) = address(access, ran.payload, ran.bases) else { continue };
+            let calls = &mut self.current.calls;
+            let left = if crossing.call {
+                calls.call(slot, block.instructions[usize::from(crossing.index)])
+            } else {
+                calls.returns(slot)
+            };
+            if !left.slots.is_empty() {
+                self.unwound(self.open.len(), &left, Unwinding::Unnoticed);
+            }
+        }
+    }
+
+    fn land_if_over(&mut self, blocks: &Blocks) {
+        if self.current.landing.as_ref().is_some_and(Landing::is_over) {
+            self.land_anyway(blocks);
+        }
+    }
+
+    /// With as much as is known.
+    fn land_anyway(&mut self, blocks: &Blocks) {
+        let stack = self.current.landing.as_ref().and_then(Landing::stack);
+        self.land(blocks, stack);
+    }
+
+    /// The stack pointer where a jump landed is known, or will not be.
+    fn land(&mut self, blocks: &Blocks, stack: Option<u64>) {
+        let Some(Landing { at, exit, target, .. }) = self.current.landing.take() else { return };
+        if target == 0 {
+            // It will arrive, but not by what is known of this exit.
+            self.current.last = None;
+        }
+        let left = stack.map(|stack| self.current.calls.land(stack));
+        let unwinding = left.map_or(Some(Unwinding::Unnoticed), |left| {
+            let by = match left.outermost? {
+                Maker::Kernel => Unwinding::Signal,
+                // A return, if an odd one.
+                Maker::Call(call) if blocks.statics[call as usize].next() == target => {
+                    Unwinding::Unnoticed
+                }
+                Maker::Call(_) if target == 0 => Unwinding::Unnoticed,
+                Maker::Call(call) => Unwinding::Call(call),
+            };
+            self.unwound(at, &left, by);
+            Some(by)
+        });
+        self.landed.push(Landed { exit, target, unwinding });
+    }
+
+    /// The same for all threads: where their records are will not be known any more.
+    fn land_all(&mut self, blocks: &Blocks) {
+        self.land_anyway(blocks);
+        let waiting = self.threads.iter().filter(|(_, thread)| thread.landing.is_some());
+        let mut waiting: Vec<u32> = waiting.map(|(number, _)| *number).collect();
+        waiting.sort_unstable();
+        for number in waiting {
+            let Some(thread) = self.threads.remove(&number) else { continue };
+            let running = std::mem::replace(&mut self.current, thread);
+            self.land_anyway(blocks);
+            let thread = std::mem::replace(&mut self.current, running);
+            self.threads.insert(number, thread);
+        }
     }
 
     fn word(&mut self, word: u32) {
@@ -187,17 +284,21 @@ impl Writer {
         self.open.extend(gs.to_le_bytes());
     }
 
-    fn unwound(&mut self, left: &[u64]) {
-        self.word(UNWOUND);
-        self.word(left.len() as u32);
-        for slot in left {
-            self.open.extend(slot.to_le_bytes());
-        }
+    /// Tells at this place of the open chunk that frames were left.
+    fn unwound(&mut self, at: usize, left: &Left, by: Unwinding) {
+        let words = [UNWOUND, left.slots.len() as u32, by.number()];
+        let words = words.iter().flat_map(|word| word.to_le_bytes());
+        let slots = left.slots.iter().flat_map(|slot| slot.to_le_bytes());
+        let before = self.open.len();
+        self.open.splice(at..at, words.chain(slots));
+        let added = self.open.len() - before;
+        let landings = self.threads.values_mut().filter_map(|thread| thread.landing.as_mut());
+        landings.filter(|landing| landing.at >= at).for_each(|landing| landing.at += added);
     }
 
     fn resume(&mut self) {
         self.current.calls.handler_returns();
-        self.current.last = None;
+        (self.current.last, self.current.landing) = (None, None);
         self.word(RESUMED);
     }
 }

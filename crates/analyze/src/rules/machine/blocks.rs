@@ -42,6 +42,13 @@ impl Block {
         self.facts.begin.saturating_add(self.facts.size)
     }
 
+    /// How far an address is from the block; 0 inside of it.
+    #[must_use]
+    pub fn distance(&self, address: u64) -> u64 {
+        let behind = address.saturating_add(1).saturating_sub(self.end());
+        if address < self.facts.begin { self.facts.begin - address } else { behind }
+    }
+
     /// Whether it is neither freed nor left.
     #[must_use]
     pub fn is_live(&self) -> bool {

@@ -3,102 +3,8 @@
 
 use super::chains::Node;
 use super::pages::Pages;
-use crate::rules::state::BlockId;
-use rustc_hash::FxHashMap;
+use super::tags::{Arithmetic, Tag};
 use std::ops::Range;
-
-/// What a pointer was made from.
-///
-/// The difference of two pointers is kept too: `p + (new - old)` moves a pointer from one block to
-/// another, as compilers and programs that relocate do.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Tag(u32);
-
-const DIFFERENCE: u32 = 1 << 31;
-
-impl Tag {
-    /// A pointer into this block.
-    #[must_use]
-    pub fn of(block: BlockId) -> Self {
-        Self(block.0)
-    }
-
-    /// Whether there is nothing to remember.
-    #[must_use]
-    pub fn is_none(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The block, if it is a pointer.
-    #[must_use]
-    pub fn block(self) -> Option<BlockId> {
-        (self.0 != 0 && self.0 & DIFFERENCE == 0).then_some(BlockId(self.0))
-    }
-}
-
-/// Differences that are remembered; later ones are not.
-const MOST_DIFFERENCES: usize = 1 << 20;
-
-/// How tags behave under arithmetic.
-#[derive(Clone, Default)]
-pub struct Arithmetic {
-    differences: Vec<(Tag, Tag)>,
-    numbers: FxHashMap<(Tag, Tag), u32>,
-}
-
-impl Arithmetic {
-    /// The tag of a sum.
-    #[must_use]
-    pub fn sum(&self, left: Tag, right: Tag) -> Tag {
-        if right.is_none() {
-            return left;
-        }
-        if left.is_none() {
-            return right;
-        }
-        self.moved(left, right).or_else(|| self.moved(right, left)).unwrap_or_default()
-    }
-
-    /// The tag of `left - right`.
-    pub fn difference(&mut self, left: Tag, right: Tag) -> Tag {
-        if right.is_none() {
-            return left;
-        }
-        // p - (p - q) is q.
-        if let Some((to, from)) = self.parts(right)
-            && to == left
-            && !to.is_none()
-        {
-            return from;
-        }
-        // A number minus a pointer is remembered too: `memcpy` adds the pointer again.
-        let pointer = left.is_none() || left.block().is_some();
-        if !pointer || right.block().is_none() || left == right {
-            return Tag::default();
-        }
-        if let Some(known) = self.numbers.get(&(left, right)) {
-            return Tag(*known);
-        }
-        if self.differences.len() >= MOST_DIFFERENCES {
-            return Tag::default();
-        }
-        self.differences.push((left, right));
-        let number = DIFFERENCE | self.differences.len() as u32;
-        self.numbers.insert((left, right), number);
-        Tag(number)
-    }
-
-    fn parts(&self, tag: Tag) -> Option<(Tag, Tag)> {
-        let index = (tag.0 & DIFFERENCE != 0).then_some(tag.0 & !DIFFERENCE)?;
-        self.differences.get(index as usize - 1).copied()
-    }
-
-    /// `from + (to - from)`
-    fn moved(&self, pointer: Tag, difference: Tag) -> Option<Tag> {
-        let (to, from) = self.parts(difference)?;
-        (from == pointer).then_some(to)
-    }
-}
 
 /// What eight bytes carry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -124,6 +30,44 @@ fn word_of(address: u64) -> usize {
 }
 
 impl Memory {
+    /// What eight bytes at an address carry.
+    #[inline]
+    #[must_use]
+    pub fn read(&self, address: u64, arithmetic: &mut Arithmetic) -> Cell {
+        let offset = address % WORD;
+        if offset == 0 {
+            return self.load(address);
+        }
+        let (upper, lower) = (self.load(address - offset), self.load(address - offset + WORD));
+        let tag = arithmetic.split(offset, upper.tag, lower.tag);
+        Cell { tag, node: Node::default() }
+    }
+
+    /// Eight bytes are stored. Of two words that get parts each, one carries afterwards what all of its
+    /// bytes come from, if that is one.
+    #[inline]
+    pub fn write(&mut self, address: u64, cell: Cell, arithmetic: &mut Arithmetic) {
+        let offset = address % WORD;
+        if offset == 0 {
+            return self.store(address, cell);
+        }
+        let (first, second) = (address - offset, address - offset + WORD);
+        let Some(split) = arithmetic.parts_of_words(cell.tag).filter(|s| s.offset == offset) else {
+            return self.clear(address, WORD);
+        };
+        let (before, after) = (self.load(first), self.load(second));
+        let begun = arithmetic.split(offset, Tag::default(), split.upper);
+        if before.tag != split.upper {
+            let whole = !begun.is_none() && before.tag == begun;
+            let tag = if whole { split.upper } else { Tag::default() };
+            self.store(first, Cell { tag, node: before.node });
+        }
+        if after.tag != split.lower {
+            let tag = arithmetic.split(offset, Tag::default(), split.lower);
+            self.store(second, Cell { tag, node: after.node });
+        }
+    }
+
     /// What the word at an address carries; nothing if it does not begin there.
     #[inline]
     #[must_use]
@@ -192,13 +136,12 @@ impl Memory {
         }
     }
 
-    /// Every pointer that memory holds: where, and its block.
-    pub fn pointers(&self) -> impl Iterator<Item = (u64, BlockId)> + '_ {
+    /// Every pointer that memory holds: where, and its tag.
+    pub fn pointers(&self) -> impl Iterator<Item = (u64, Tag)> + '_ {
         self.pages.numbers().into_iter().flat_map(move |number| {
             let cells = self.pages.get(number).into_iter().flat_map(|page| page.iter().enumerate());
-            cells.filter_map(move |(word, cell)| {
-                Some((number * PAGE + word as u64 * WORD, cell.tag.block()?))
-            })
+            let tagged = cells.filter(|(_, cell)| !cell.tag.is_none());
+            tagged.map(move |(word, cell)| (number * PAGE + word as u64 * WORD, cell.tag))
         })
     }
 }
@@ -206,28 +149,39 @@ impl Memory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::state::BlockId;
     use proptest::prelude::*;
 
     fn cell(number: u32) -> Cell {
-        Cell { tag: Tag(number), node: Node::default() }
+        Cell { tag: Tag::of(BlockId(number)), node: Node::default() }
     }
 
     #[test]
-    fn differences_move_pointers_between_blocks() {
-        let mut arithmetic = Arithmetic::default();
-        let (old, new, other) = (Tag(1), Tag(2), Tag(3));
-        let shift = arithmetic.difference(new, old);
-        assert_eq!(shift.block(), None);
-        assert_eq!(arithmetic.sum(old, shift), new);
-        assert_eq!(arithmetic.sum(shift, old), new);
-        assert_eq!(arithmetic.difference(new, shift), old);
-        assert_eq!(arithmetic.sum(other, shift), Tag::default());
-        assert_eq!(arithmetic.difference(new, new), Tag::default());
-        assert_eq!(arithmetic.sum(Tag::default(), new), new);
-        // source - target + target, as memcpy computes it.
-        let apart = arithmetic.difference(Tag::default(), new);
-        assert_eq!(arithmetic.sum(apart, new), Tag::default());
-        assert_eq!(arithmetic.difference(Tag::default(), apart).block(), None);
+    fn words_survive_copies_in_pieces_that_overlap() {
+        // 25 bytes with a pointer in the second word: 16, then the last 16 of them.
+        let (mut memory, mut arithmetic) = (Memory::default(), Arithmetic::default());
+        memory.store(0x1008, cell(7));
+        let copy = |memory: &mut Memory, arithmetic: &mut Arithmetic, from: u64, to: u64| {
+            let lanes = [0, 8].map(|lane| memory.read(from + lane, arithmetic));
+            for (lane, cell) in (0..).zip(lanes) {
+                memory.write(to + 8 * lane, cell, arithmetic);
+            }
+        };
+        copy(&mut memory, &mut arithmetic, 0x1000, 0x2000);
+        copy(&mut memory, &mut arithmetic, 0x1009, 0x2009);
+        assert_eq!(memory.load(0x2008).tag, cell(7).tag);
+        assert_eq!(memory.load(0x2010).tag.block(), None);
+        // The last ones alone: the word is whole only where all its bytes have come.
+        copy(&mut memory, &mut arithmetic, 0x1009, 0x3009);
+        assert_eq!(memory.load(0x3008).tag, Tag::default());
+        copy(&mut memory, &mut arithmetic, 0x1001, 0x4001);
+        assert_eq!(memory.load(0x4008).tag, cell(7).tag);
+        // Half of a pointer is none.
+        copy(&mut memory, &mut arithmetic, 0x0ff9, 0x5ff9);
+        assert_eq!(memory.load(0x6008).tag.block(), None);
+        // Nor is one that lands elsewhere in a word.
+        copy(&mut memory, &mut arithmetic, 0x1001, 0x7002);
+        assert_eq!(memory.load(0x7008).tag, Tag::default());
     }
 
     proptest! {

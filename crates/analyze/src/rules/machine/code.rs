@@ -6,8 +6,8 @@ use super::locals::UNKNOWN;
 use super::registers;
 use crate::semantics::{Flow, Form, How, Meaning, Side, Span};
 use iced_x86::{
-    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpAccess, OpKind,
-    Register,
+    ConditionCode, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic,
+    OpAccess, OpKind, Register,
 };
 
 /// General registers, then four cells for each of the sixteen vector registers.
@@ -43,6 +43,8 @@ pub enum Action {
     Sum(Place, Place, Place),
     /// A difference of two values.
     Difference(Place, Place, Place),
+    /// One of two values.
+    Choice(Place, Place, Place),
     /// A value that carries nothing is made.
     Make(Place),
     /// A constant, which may be the address of a variable.
@@ -65,6 +67,7 @@ impl Action {
             | Self::Number(to, _)
             | Self::Sum(to, ..)
             | Self::Difference(to, ..)
+            | Self::Choice(to, ..)
             | Self::Make(to)
             | Self::Address(to, _) => to,
         }
@@ -364,6 +367,10 @@ impl Code {
             self.actions.push(action);
             return;
         }
+        if let Some(chosen) = self.chosen(instruction) {
+            self.actions = chosen;
+            return;
+        }
         let arithmetic = self.arithmetic(instruction);
         for flow in self.meaning.flows.clone() {
             match flow {
@@ -443,10 +450,43 @@ impl Code {
             _ => operand(instruction, 1, &self.pointers, false)?,
         };
         match instruction.mnemonic() {
-            M::Add | M::Inc | M::Dec => Some(Action::Sum(to, left, right)),
+            M::Add | M::Inc | M::Dec | M::Xadd => Some(Action::Sum(to, left, right)),
             M::Sub => Some(Action::Difference(to, left, right)),
             // Alignment keeps the block; a mask in a register is as good as a constant.
             M::And | M::Or => Some(Action::Sum(to, left, right)),
+            _ => None,
+        }
+    }
+
+    /// Which of two values is taken is not in the stream.
+    fn chosen(&self, instruction: &Instruction) -> Option<Vec<Action>> {
+        use Mnemonic as M;
+        const RESULT: Place = Place::Cell(super::RESULT as u8);
+        let wide = |index, write| operand(instruction, index, &self.pointers, write);
+        let either = |to, left, right| Action::Choice(to, left, right);
+        match instruction.mnemonic() {
+            M::Cmpxchg => {
+                let (to, old, new) = (wide(0, true)?, wide(0, false)?, wide(1, false)?);
+                Some(vec![either(to, new, old), either(RESULT, RESULT, old)])
+            }
+            M::Cmpxchg16b => {
+                let halves = [(0, 0, 3), (8, 2, 1)]; // rdx:rax, rcx:rbx
+                let of = |(offset, compared, new)| {
+                    let slot = |write| self.pointers.iter().position(|p| p.write == write);
+                    let to = Place::Memory(slot(true)? as u8, offset);
+                    let old = Place::Memory(slot(false)? as u8, offset);
+                    let (compared, new) = (Place::Cell(compared), Place::Cell(new));
+                    Some([either(to, new, old), either(compared, compared, old)])
+                };
+                let actions: Option<Vec<_>> = halves.into_iter().map(of).collect();
+                actions.map(|actions| actions.concat())
+            }
+            _ if instruction.op_count() == 2
+                && instruction.condition_code() != ConditionCode::None =>
+            {
+                let (to, from) = (wide(0, true)?, wide(1, false)?);
+                Some(vec![either(to, to, from)])
+            }
             _ => None,
         }
     }

@@ -1,9 +1,10 @@
 //! The frames of the running thread: addresses taken in them, the variables there, and what calls,
 //! returns and moves of the stack pointer do to them.
 
-use super::cells::{Cell, Tag};
+use super::cells::Cell;
 use super::chains::Node;
 use super::code::{Code, STACK_POINTER, StackMove, Transfer};
+use super::tags::Tag;
 use super::{Access, Machine, NEAR_STACK};
 use crate::rules::model::{REGION_LEFT, REGION_STACK};
 use crate::rules::state::{BlockFacts, BlockId};

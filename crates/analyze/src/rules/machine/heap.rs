@@ -2,8 +2,9 @@
 
 use super::allocator::{Allocator, Role};
 use super::blocks::{self, Release};
-use super::cells::{Cell, Tag};
+use super::cells::Cell;
 use super::chains::Chains;
+use super::tags::Tag;
 use super::{ARGUMENTS, Inside, Machine, RESULT};
 use crate::rules::model::REGION_HEAP;
 use crate::rules::state::{BlockFacts, BlockId, Pointer};
@@ -178,8 +179,8 @@ pub fn about_to(
     arguments: [u64; 6],
 ) -> Inside {
     let cell = machine.thread().cells[ARGUMENTS[0]];
-    let tagged = cell.tag.block();
     let address = arguments[0];
+    let tagged = machine.resolve(cell.tag, address);
     // Where the first argument is a size, there is no block to look for.
     let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
     let by_address =

@@ -4,7 +4,7 @@
 //! less a few bytes. Only the very beginning of a variable of some size is taken to be its address.
 
 use super::blocks::Blocks;
-use super::cells::Tag;
+use super::tags::Tag;
 use crate::rules::model::REGION_GLOBAL;
 use crate::rules::state::{BlockFacts, BlockId, NULL_PAGE};
 use rustc_hash::FxHashMap;

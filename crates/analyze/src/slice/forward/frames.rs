@@ -5,6 +5,7 @@
 
 use super::marks::Registers;
 use crate::dependence::Moment;
+use crate::dependence::calls::HANDLER;
 use crate::dependence::control::{Control, NO_CONTROL};
 use crate::dependence::wanted::Wanted;
 use crate::slice::graph::{self, Because};
@@ -96,9 +97,9 @@ impl Frames {
         }
     }
 
-    /// A frame was left without returning.
+    /// A frame was left without returning: that of a call or of a handler.
     pub fn unwound(&mut self, slot: u64) {
-        self.stack.pop_if(|frame| frame.slot == slot && !frame.handler);
+        self.stack.pop_if(|frame| frame.handler == (slot == HANDLER) && frame.slot == slot);
     }
 
     /// A signal handler is entered; registers had these marks.

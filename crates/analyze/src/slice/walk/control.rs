@@ -3,7 +3,7 @@
 use super::{NO_NODE, Walk};
 use crate::dependence::control::NO_CONTROL;
 use crate::dependence::system_calls::HANDLER_REGISTERS;
-use crate::dependence::trace::address;
+use crate::dependence::trace::{Unwinding, address};
 use crate::semantics::{Form, Parts, Shuttle};
 use crate::slice::at::At;
 use crate::slice::frames::{Pending, Restore};
@@ -29,17 +29,36 @@ impl Walk<'_> {
             return false;
         }
         let pc = at.instruction.pc;
-        let (tail, mut hit) = (control.leaves(at.id), false);
+        let tail = control.leaves(at.id);
         let because = if tail { Because::Call } else { Because::Branch };
-        top.pending.retain(|pending| {
-            let decided = tail || control.decides(pc, pending.node);
-            if decided {
-                hit = true;
-                found.extend(pending.wanters.iter().map(|node| (*node, Kind::Control, because)));
-            }
-            !decided
-        });
-        hit
+        let decided = top.take_pending(|node| tail || control.decides(pc, node));
+        let wanters = decided.iter().flat_map(|pending| &pending.wanters);
+        found.extend(wanters.map(|node| (*node, Kind::Control, because)));
+        !decided.is_empty()
+    }
+
+    /// A jump landed in the innermost frame: it decided about what the call that it left would
+    /// have decided. Of what a signal interrupted it decided about all that follows.
+    pub(super) fn landed(&mut self, by: Unwinding) {
+        let Some(control) = self.question.control else { return };
+        let call = match by {
+            Unwinding::Call(call) => Some(self.trace.blocks.statics[call as usize].pc),
+            Unwinding::Signal => None,
+            Unwinding::Unnoticed => return,
+        };
+        let top = self.current.frames.top();
+        let decided = top.take_pending(|node| call.is_none_or(|pc| control.decides(pc, node)));
+        if !decided.is_empty() {
+            let wanters = decided.into_iter().flat_map(|pending| pending.wanters);
+            self.current.landed.get_or_insert_default().extend(wanters);
+        }
+    }
+
+    /// Whether someone waits for this instruction as a jump that landed.
+    pub(super) fn has_landed(&mut self, found: &mut Found) -> bool {
+        let Some(wanters) = self.current.landed.take() else { return false };
+        found.extend(wanters.iter().map(|node| (*node, Kind::Control, Because::Branch)));
+        true
     }
 
     /// Follows a call or return; whether someone waited for the call.
@@ -71,7 +90,8 @@ impl Walk<'_> {
             let wanters = frame.pending.iter().flat_map(|pending| &pending.wanters);
             found.extend(wanters.map(|node| (*node, Kind::Control, Because::Call)));
         }
-        hit
+        let branches = self.question.control.is_some_and(|control| control.branches(at.id));
+        hit | (branches && self.decides(at, found))
     }
 
     /// A handler returned: registers are what they were before it came, whatever it did with them.

@@ -2,7 +2,7 @@
 //! written down. Where the guest has another way it is made to take it; where it has none the
 //! recording is refused before it matters.
 
-use super::{made, refuse, tree};
+use super::{handed, made, refuse, tree};
 use crate::runner::engine::Engine;
 use crate::runner::sys::syscall;
 use crate::runner::syscall::Outcome;
@@ -15,6 +15,9 @@ pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> 
     }
     if matches!(number as i64, libc::SYS_clone | libc::SYS_fork) && super::is_on() {
         fork(engine, number, a);
+    }
+    if matches!(number as i64, libc::SYS_sendmsg | libc::SYS_sendmmsg) && super::is_on() {
+        handed::sends(engine, number, a);
     }
     engine.recorder.as_ref()?;
     match number as i64 {
@@ -89,6 +92,7 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
         && is_memory
     {
         recorder.outsiders.watch(descriptor, &path);
+        made::name(descriptor).into_iter().for_each(made::maps);
     }
     tree::joins(engine);
 }

@@ -4,7 +4,7 @@
 use super::files::{mix, shared};
 use crate::log_ring::MADE;
 use crate::runner::sys::{self, syscall};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory that processes can share by a name or number.
 #[derive(Clone, Copy)]
@@ -14,6 +14,9 @@ pub enum Name {
     /// A segment of System V's.
     Segment(u64),
 }
+
+/// In the place of memory that was given away.
+const GIVEN_AWAY: u64 = u64::MAX;
 
 /// Before a call that may make a file: the time.
 pub fn asked(number: u64, a: [u64; 6]) -> Option<u64> {
@@ -63,13 +66,33 @@ pub fn called(asked: Option<u64>, number: u64, answer: i64) {
 
 /// Whether memory that is about to be shared is not ours alone.
 pub fn is_foreign(name: Name) -> bool {
-    let key = name.key();
+    find(name.key()).is_none()
+}
+
+/// A file in memory is about to be mapped, so that others can write what this process sees.
+pub fn maps(name: Name) {
+    note_key(name.mapped());
+}
+
+/// Whether a process of this recording has mapped it.
+pub fn is_mapped(name: Name) -> bool {
+    find(name.mapped()).is_some()
+}
+
+/// Memory of ours that others get to write: from now on it is theirs.
+pub fn give_away(name: Name) {
+    if let Some(place) = find(name.key()) {
+        place.store(GIVEN_AWAY, Ordering::Release);
+    }
+}
+
+fn find(key: u64) -> Option<&'static AtomicU64> {
     let table = &shared().made;
-    !table
-        .iter()
-        .map(|place| place.load(Ordering::Acquire))
-        .take_while(|there| *there != 0)
-        .any(|there| there == key)
+    let there = table.iter().map(|place| (place, place.load(Ordering::Acquire)));
+    there
+        .take_while(|(_, there)| *there != 0)
+        .find(|(_, there)| *there == key)
+        .map(|(place, _)| place)
 }
 
 /// The file behind a descriptor is memory of somebody else's.
@@ -85,11 +108,19 @@ impl Name {
             Self::Segment(number) => mix(&[2, number]),
         }
     }
+
+    /// One that stands for its being mapped.
+    fn mapped(self) -> u64 {
+        mix(&[3, self.key()])
+    }
 }
 
 /// Notes that memory is ours. Where the table is full it is nobody's, and refused.
 fn note(name: Name) {
-    let key = name.key();
+    note_key(name.key());
+}
+
+fn note_key(key: u64) {
     for place in &shared().made[..MADE - 1] {
         match place.compare_exchange(0, key, Ordering::AcqRel, Ordering::Acquire) {
             Ok(_) => return,

@@ -20,6 +20,9 @@ const PCT_HORIZON: u64 = 1 << 22;
 /// Slices after which a thread that all others wait for falls below them too: it may be waiting for
 /// one of them.
 const PCT_PATIENCE: u64 = 256;
+/// Times that a thread is passed over before it rises above all others: where many sleep and wake, there
+/// is always a higher one that can run, and what they wait for may be its to do.
+const PCT_PASSES: u64 = 1024;
 
 /// Decides by a schedule; the same decisions for the same seed.
 pub struct Scheduler {
@@ -28,11 +31,19 @@ pub struct Scheduler {
     random: Random,
     /// Times at which the running thread's priority falls; the next one last.
     changes: Vec<u64>,
-    /// Thread numbers and priorities.
-    priorities: Vec<(i32, u64)>,
+    priorities: Vec<Priority>,
     lowest: u64,
+    highest: u64,
     /// Slices that the running thread has had though others waited.
     kept: u64,
+}
+
+/// What a schedule by priorities knows of a thread.
+struct Priority {
+    thread: i32,
+    priority: u64,
+    /// How often another one was chosen since it was.
+    passed: u64,
 }
 
 /// A small generator (xorshift64*): seeds must mean the same in every version.
@@ -64,8 +75,8 @@ impl Scheduler {
             changes = (1..depth.max(1)).map(|_| random.below(PCT_HORIZON)).collect();
             changes.sort_unstable_by(|left, right| right.cmp(left));
         }
-        let (priorities, lowest) = (Vec::new(), u64::MAX / 2);
-        Self { schedule, cut, random, changes, priorities, lowest, kept: 0 }
+        let (priorities, lowest, highest) = (Vec::new(), u64::MAX / 2, u64::MAX / 2 + (1 << 41));
+        Self { schedule, cut, random, changes, priorities, lowest, highest, kept: 0 }
     }
 
     /// Ticks until the running thread is stopped next.
@@ -100,19 +111,21 @@ impl Scheduler {
     fn falls(&mut self, fallen: i32) {
         self.lowest -= 1;
         let lowest = self.lowest;
-        self.priority(fallen);
-        if let Some(entry) = self.priorities.iter_mut().find(|(thread, _)| *thread == fallen) {
-            entry.1 = lowest;
-        }
+        self.known(fallen).priority = lowest;
     }
 
     fn priority(&mut self, thread: i32) -> u64 {
-        if let Some((_, priority)) = self.priorities.iter().find(|(other, _)| *other == thread) {
-            return *priority;
-        }
-        let priority = u64::MAX / 2 + 1 + self.random.below(1 << 40);
-        self.priorities.push((thread, priority));
-        priority
+        self.known(thread).priority
+    }
+
+    fn known(&mut self, thread: i32) -> &mut Priority {
+        let Self { priorities, random, .. } = self;
+        let at = priorities.iter().position(|known| known.thread == thread).unwrap_or_else(|| {
+            let priority = u64::MAX / 2 + 1 + random.below(1 << 40);
+            priorities.push(Priority { thread, priority, passed: 0 });
+            priorities.len() - 1
+        });
+        &mut priorities[at]
     }
 
     /// Which of those that wait is next: an index.
@@ -120,15 +133,26 @@ impl Scheduler {
         match self.schedule {
             Schedule::Fair => 0,
             Schedule::Random { .. } => self.random.below(waiting.len() as u64) as usize,
-            Schedule::Pct { .. } => {
-                let best = waiting
-                    .iter()
-                    .enumerate()
-                    .map(|(index, thread)| (self.priority(*thread), usize::MAX - index))
-                    .max();
-                best.map_or(0, |(_, index)| usize::MAX - index)
+            Schedule::Pct { .. } => self.choose_highest(waiting),
+        }
+    }
+
+    fn choose_highest(&mut self, waiting: &[i32]) -> usize {
+        for thread in waiting {
+            self.known(*thread).passed += 1;
+            if self.known(*thread).passed > PCT_PASSES {
+                self.highest += 1;
+                let highest = self.highest;
+                self.known(*thread).priority = highest;
             }
         }
+        let ranks = waiting.iter().enumerate();
+        let best = ranks.map(|(index, thread)| (self.priority(*thread), usize::MAX - index)).max();
+        let chosen = best.map_or(0, |(_, index)| usize::MAX - index);
+        if let Some(thread) = waiting.get(chosen) {
+            self.known(*thread).passed = 0;
+        }
+        chosen
     }
 
     /// Whether the running thread keeps the baton though others want it.
@@ -175,6 +199,17 @@ mod tests {
         let others: Vec<i32> = [7, 8, 9].into_iter().filter(|it| *it != running).collect();
         let kept = (0..).take_while(|_| scheduler.keeps(running, &others)).count();
         assert_eq!(kept as u64, PCT_PATIENCE);
+    }
+
+    #[test]
+    fn nobody_is_passed_over_for_ever() {
+        let mut scheduler = Scheduler::new(Schedule::Pct { depth: 1, seed: 5 }, false);
+        let mut chosen = std::collections::BTreeSet::new();
+        for _ in 0..10 * PCT_PASSES {
+            // All but one can always run: they sleep in turns.
+            chosen.insert([7, 8, 9][scheduler.choose(&[7, 8, 9])]);
+        }
+        assert_eq!(chosen.len(), 3);
     }
 
     #[test]

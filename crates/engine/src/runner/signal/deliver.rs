@@ -61,6 +61,7 @@ fn is_deadly(signal: i32) -> bool {
 }
 
 fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
+    let (pc, stack) = (cpu().registers.pc, cpu().registers.general[4]);
     let pushed = frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok()
         || engine().unguard_all()
             && frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok();
@@ -68,6 +69,7 @@ fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
         let fault = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (14, 6));
         die_of(thread, &fault);
     }
+    engine().record_handler(pc, stack);
     let signal = info.number();
     if !action.has(libc::SA_NODEFER) {
         thread.mask.0 |= 1 << (signal - 1);

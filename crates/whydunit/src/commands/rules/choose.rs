@@ -33,11 +33,20 @@ pub struct Chosen {
     pub sarif: Option<std::path::PathBuf>,
 }
 
+/// The rules that are checked where nobody says which.
+const DEFAULT: &str = "memory";
+
 impl RuleArguments {
+    /// Whether nobody says which rules are checked.
+    pub fn is_default(&self) -> bool {
+        self.rules.is_none()
+    }
+
     /// Reads what the arguments name.
     pub fn choose(&self) -> anyhow::Result<Chosen> {
         let mut rules: Vec<Rule> = Vec::new();
-        for word in &self.rules {
+        let words = self.rules.as_deref().unwrap_or_default().iter().map(String::as_str);
+        for word in words.chain(self.is_default().then_some(DEFAULT)) {
             for rule in named(word, &self.names)? {
                 if rules.iter().all(|known| known.name != rule.name) {
                     rules.push(rule);

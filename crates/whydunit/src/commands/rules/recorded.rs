@@ -18,6 +18,10 @@ use events::plan::{BETWEEN, FREED, Filter, HeapFunction, HeapRole, TAIL};
 use recording::Origin;
 use recording::log::{self, Entry};
 use replay::{RecordError, Session, Shown};
+use std::time::Duration;
+
+/// A run that nobody waits for to be followed in full, unless something in it is suspicious.
+const LONG: Duration = Duration::from_secs(5);
 
 /// Checks one process of a recording.
 pub fn check(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<Found> {
@@ -66,6 +70,21 @@ pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
     let screened = watch.finish(&outcome.crashes);
     if screened.suspicious.is_empty() && outcome.crashes.is_empty() {
         return Ok((outcome, screened));
+    }
+    let duration = Duration::from_nanos(recorded.summary.duration);
+    if duration > LONG && screened.suspicious.is_empty() {
+        render::note(
+            "the rules were not followed to the crash, as the run was long; to do so all the same: \
+             `whydunit record`, then `whydunit check`",
+        );
+        return Ok((outcome, screened));
+    }
+    if duration > LONG {
+        render::note(&format!(
+            "something is suspicious in a run of {} s; it is followed in full now, which can take a \
+             hundred times as long",
+            duration.as_secs()
+        ));
     }
     let session = Session::open(&path).context("the recording cannot be checked")?;
     let mut found = Found::default();

@@ -48,6 +48,15 @@ enum What {
 }
 
 impl Observe {
+    /// Whether anything is to be observed or altered.
+    pub fn is_asked_for(&self) -> bool {
+        let several = [self.probe.len(), self.function.len(), self.patch.len()];
+        self.observe != What::Nothing
+            || several.into_iter().any(|count| count > 0)
+            || self.plan.is_some()
+            || self.next_plan.is_some()
+    }
+
     /// The plan that the arguments ask for.
     pub fn plan(&self) -> anyhow::Result<Plan> {
         let mut plan = read(self.plan.as_ref())?.unwrap_or_default();

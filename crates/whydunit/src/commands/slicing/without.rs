@@ -13,6 +13,8 @@ use symbols::Program;
 pub enum Without {
     /// Where indirect jumps were seen to lead
     Jumps,
+    /// In which frames jumps out of calls landed
+    Landings,
     /// Passing saved registers by
     Saves,
     /// That `xor r,r` and its like use nothing
@@ -28,6 +30,7 @@ const LONGEST: usize = 15;
 pub fn coarsen(trace: &mut Trace, program: &Program, without: Without) {
     match without {
         Without::Jumps => trace.jumps.clear(),
+        Without::Landings => trace.landings.clear(),
         Without::Saves => {}
         Without::Idioms => {
             for known in &mut trace.blocks.statics {
