@@ -122,6 +122,24 @@ fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
     arguments[usize::from(size % 6)].saturating_mul(count)
 }
 
+/// Whether a call is, that frees this block.
+fn is_unusual(
+    Followed { role, family }: Followed,
+    arguments: &[u64; 6],
+    freed: Option<Block>,
+) -> bool {
+    let size = match role {
+        HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
+            bytes(arguments, size, count)
+        }
+        HeapRole::AllocateTo(size) => bytes(arguments, size, None),
+        HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
+    };
+    let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
+    let own = freed.is_some_and(|block| block.family == family);
+    !ORDINARY_SIZES.contains(&size) || frees && !own
+}
+
 impl Heap {
     /// The functions that a plan lists.
     pub fn arrange(&mut self, functions: &[HeapFunction]) {
@@ -153,9 +171,9 @@ impl Heap {
             return false;
         }
         let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));
-        let unusual = self.is_unusual(followed, &arguments);
         // Before the function does it, so that nobody else has the memory yet.
         let freed = frees.then(|| self.free(arguments[0])).flatten();
+        let unusual = is_unusual(followed, &arguments, freed);
         thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
         cpu().shadow = BLANK_BASE;
         cpu().owner_mask = owners::mask(true);
@@ -165,19 +183,6 @@ impl Heap {
     /// Whether a function is followed.
     pub fn follows(&self, function: u64) -> bool {
         self.functions.contains_key(&function)
-    }
-
-    fn is_unusual(&self, Followed { role, family }: Followed, arguments: &[u64; 6]) -> bool {
-        let size = match role {
-            HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
-                bytes(arguments, size, count)
-            }
-            HeapRole::AllocateTo(size) => bytes(arguments, size, None),
-            HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
-        };
-        let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
-        let own = |block: &Block| block.family == family;
-        !ORDINARY_SIZES.contains(&size) || frees && !self.live.get(&arguments[0]).is_some_and(own)
     }
 
     /// The thread is at a site, with a stack that has given up what stood at `stack`.
@@ -241,11 +246,7 @@ impl Heap {
             paint(end..end + 1, TAIL);
         }
         for beside in self.beside(begin, end) {
-            for granule in beside.step_by(GRANULE as usize) {
-                if Shadow.bits(granule, 1) == 0 {
-                    paint(granule..granule + 1, BETWEEN);
-                }
-            }
+            Shadow.paint_blank(beside, BETWEEN);
         }
     }
 

@@ -19,6 +19,7 @@ use super::translate::strays;
 use events::plan::{Filter, GRANULE, Paint, STRAY};
 use events::record;
 use iced_x86::InstructionInfoFactory;
+use std::ops::Range;
 
 /// Every byte of the table that is not zero has this bit, for translated code to find; the plan has
 /// the other seven.
@@ -64,6 +65,23 @@ impl Shadow {
         unsafe {
             std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, stored(paint.bits), count)
         };
+    }
+
+    /// Gives bits to those granules of a range that have none.
+    pub fn paint_blank(&mut self, range: Range<u64>, bits: u8) {
+        let end = range.end.min(USER_END);
+        if range.start >= end {
+            return;
+        }
+        let (first, last) = (range.start / GRANULE, (end - 1) / GRANULE);
+        // SAFETY: as in `paint`.
+        let table = unsafe {
+            let start = (first + SHADOW_BASE) as *mut u8;
+            std::slice::from_raw_parts_mut(start, (last - first + 1) as usize)
+        };
+        for byte in table.iter_mut().filter(|byte| **byte == 0) {
+            *byte = stored(bits);
+        }
     }
 
     /// Clears a large part of the table: whole pages go back to the kernel.

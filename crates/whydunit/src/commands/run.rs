@@ -97,7 +97,7 @@ impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
         let chosen = self.rules.choose()?;
-        if !chosen.rules.is_empty() && !(self.rules.is_default() && self.only_observes()) {
+        if !(chosen.rules.is_empty() || self.rules.is_default() && self.only_observes()) {
             return self.check(&chosen);
         }
         let plan = self.observe.plan()?;
