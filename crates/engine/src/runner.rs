@@ -30,6 +30,7 @@ pub mod layout;
 pub mod load;
 pub mod memory;
 pub mod orders;
+pub mod owners;
 pub mod record;
 pub mod replay;
 pub mod report;

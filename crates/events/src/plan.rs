@@ -70,7 +70,10 @@ pub struct HeapFunction {
 pub enum HeapRole {
     /// Returns a block of so many bytes: an argument, times another one.
     Allocate(u8, Option<u8>),
-    /// The same with the contents of the block that its first argument points to, which is freed.
+    /// Returns a block of this many bytes.
+    AllocateFixed(u64),
+    /// Returns a block as `Allocate` does, with the contents of the block that its first argument
+    /// points to, which is freed.
     Resize(u8, Option<u8>),
     /// Stores the address of a block of so many bytes where its first argument points, and returns 0.
     AllocateTo(u8),
@@ -88,6 +91,8 @@ pub const BETWEEN: u8 = 2;
 pub const TAIL: u8 = 4;
 /// Not a shadow: the suspicion is an unusual call of an allocator.
 pub const CALL: u8 = 8;
+/// Not a shadow: an address lies in another block than the pointer that it was made from.
+pub const STRAY: u8 = 16;
 
 /// What of system calls is written to the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

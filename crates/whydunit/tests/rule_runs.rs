@@ -8,6 +8,8 @@ use std::process::{Command, Output};
 
 const TOOL: &str = env!("CARGO_BIN_EXE_whydunit");
 
+const SCREENED: [&str; 6] = ["run", "--json", "--screen", "--rules", "memory", "--"];
+
 fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs/rules")
 }
@@ -145,8 +147,7 @@ fn a_screened_run_finds_what_lands_outside_of_live_blocks_and_nothing_in_clean_o
         ("clean_strings.c", &[]),
     ] {
         let binary = build(folder.path(), program);
-        let words = ["run", "--json", "--screen", "--rules", "memory", "--"];
-        let output = tool(&words, &[&binary]);
+        let output = tool(&SCREENED, &[&binary]);
         let mut found = kinds(&json(&output));
         found.remove("fatal-signal");
         assert_eq!(found, set(expected), "{program}");
@@ -175,8 +176,7 @@ fn guests_that_do_their_worst_are_reported() {
 fn children_that_were_forked_are_checked_in_recordings_and_screened_runs_too() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = build(folder.path(), "forked_dangling.c");
-    let words = ["run", "--json", "--screen", "--rules", "memory", "--"];
-    assert_eq!(kinds(&json(&tool(&words, &[&program]))), set(&["dangling-pointer"]));
+    assert_eq!(kinds(&json(&tool(&SCREENED, &[&program]))), set(&["dangling-pointer"]));
     let file = folder.path().join("run.wd");
     tool(&["record", "-q", "-o", file.to_str().expect("text"), "--"], &[&program]);
     let check = |process: &str| {
@@ -185,6 +185,31 @@ fn children_that_were_forked_are_checked_in_recordings_and_screened_runs_too() {
     };
     assert_eq!(check("0"), set(&[]));
     assert_eq!(check("1"), set(&["dangling-pointer"]));
+}
+
+#[test]
+fn what_parent_and_child_both_do_is_told_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "forked_both.c");
+    for way in [&["run", "--json", "--rules", "memory", "--"][..], &SCREENED] {
+        let report = json(&tool(way, &[&program]));
+        let findings = report["findings"].as_array().expect("a list");
+        assert_eq!(findings.len(), 1, "{way:?}: {report}");
+        let steps = findings[0]["evidence"].as_array().expect("steps");
+        let last = steps.last().and_then(|step| step["text"].as_str());
+        assert_eq!(last, Some("this happened 2 times, in 2 processes"), "{way:?}");
+    }
+}
+
+#[test]
+fn blocks_of_a_fixed_size_are_screened() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/fixed_pool.c");
+    let pool = folder.path().join("pool.txt");
+    std::fs::write(&pool, "node_new =64 node_delete\n").expect("a file");
+    let mut words = SCREENED.to_vec();
+    words.splice(1..1, ["--allocators", pool.to_str().expect("text")]);
+    assert_eq!(kinds(&json(&tool(&words, &[&program]))), set(&["dangling-pointer"]));
 }
 
 /// A rule that holds everywhere and one that takes for ever, over a program of some length.

@@ -3,7 +3,8 @@
 //!
 //! A mark `// FINDS rule` stands on the line that the finding is reported at; `// LOSES rule` on the
 //! line that made what is lost. The head of a program says how it is built (`build:`), which rules
-//! are checked (`rules:`) and what functions are called (`as:`).
+//! are checked (`rules:`) and what functions are called (`as:`). Programs about the heap are screened too
+//! (`run --screen`), and must give the same but where a head says `screen: blind`.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -12,6 +13,16 @@ use std::process::Command;
 use std::sync::Mutex;
 
 const RULES: &str = "memory,uninitialised,allocation,regions";
+
+/// Rules whose findings a screen sees.
+const SCREENED: [&str; 5] =
+    ["unmatched-free", "double-free", "dangling-pointer", "null-pointer", "heap-overflow"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Exact,
+    Screened,
+}
 
 /// A rule and the line it is about.
 type Finding = (String, u64);
@@ -52,12 +63,15 @@ impl Program {
         binary
     }
 
-    fn found(&self, folder: &Path, fixed: bool) -> (BTreeSet<Finding>, String) {
+    fn found(&self, folder: &Path, fixed: bool, way: Way) -> (BTreeSet<Finding>, String) {
         let binary = self.build(folder, fixed);
         let mut command = Command::new(env!("CARGO_BIN_EXE_whydunit"));
         let report = binary.with_extension(if fixed { "fixed.json" } else { "json" });
         command.args(["run", "--json", "--rules", self.head("rules:").unwrap_or(RULES), "-o"]);
         command.arg(&report);
+        if way == Way::Screened {
+            command.arg("--screen");
+        }
         if let Some(names) = self.head("as:") {
             command.args(["--as", names]);
         }
@@ -90,19 +104,26 @@ impl Program {
         (rule, line.unwrap_or(0))
     }
 
+    /// Whether a screen is to find what is expected.
+    fn is_screened(&self) -> bool {
+        let expected = self.expected();
+        let seen = |(rule, _): &Finding| SCREENED.contains(&rule.as_str());
+        !expected.is_empty() && expected.iter().all(seen) && self.head("screen:").is_none()
+    }
+
     fn name(&self) -> String {
         self.source.file_name().expect("a file").to_string_lossy().into_owned()
     }
 
     /// What is wrong with what was found, if anything.
-    fn check(&self, folder: &Path) -> Vec<String> {
+    fn check(&self, folder: &Path, way: Way) -> Vec<String> {
         let mut problems = Vec::new();
         for fixed in [false, true] {
             let expected = if fixed { BTreeSet::new() } else { self.expected() };
             if fixed && self.expected().is_empty() {
                 continue;
             }
-            let (found, report) = self.found(folder, fixed);
+            let (found, report) = self.found(folder, fixed, way);
             if found != expected {
                 let name = self.name();
                 let which = if fixed { " -DFIXED" } else { "" };
@@ -127,12 +148,11 @@ fn programs() -> Vec<Program> {
     programs
 }
 
-#[test]
-fn every_program_gives_exactly_its_findings_and_its_twin_none() {
+fn check_all(way: Way, wanted: impl Fn(&Program) -> bool) {
     let folder = tempfile::tempdir().expect("a folder");
     let only = std::env::var("RULE_PROGRAM").unwrap_or_default();
-    let all: Vec<Program> =
-        programs().into_iter().filter(|program| program.name().contains(&only)).collect();
+    let chosen = |program: &Program| program.name().contains(&only) && wanted(program);
+    let all: Vec<Program> = programs().into_iter().filter(chosen).collect();
     let (queue, problems) = (Mutex::new(all.iter()), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..2 {
@@ -140,7 +160,7 @@ fn every_program_gives_exactly_its_findings_and_its_twin_none() {
                 loop {
                     let next = queue.lock().expect("not poisoned").next();
                     let Some(program) = next else { return };
-                    let found = program.check(folder.path());
+                    let found = program.check(folder.path(), way);
                     problems.lock().expect("not poisoned").extend(found);
                 }
             });
@@ -148,6 +168,16 @@ fn every_program_gives_exactly_its_findings_and_its_twin_none() {
     });
     let problems = problems.into_inner().expect("not poisoned");
     assert!(problems.is_empty(), "{} of {}\n{}", problems.len(), all.len(), problems.join("\n\n"));
+}
+
+#[test]
+fn every_program_gives_exactly_its_findings_and_its_twin_none() {
+    check_all(Way::Exact, |_| true);
+}
+
+#[test]
+fn a_screen_finds_the_same_in_the_heap() {
+    check_all(Way::Screened, Program::is_screened);
 }
 
 #[test]

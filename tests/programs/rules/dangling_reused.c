@@ -1,4 +1,5 @@
 // The freed block's memory belongs to another one by now: the address is fine, the pointer is not.
+// screen: blind
 #include <stdlib.h>
 
 int main(void) {

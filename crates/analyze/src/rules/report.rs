@@ -11,7 +11,7 @@ const MOST_FRAMES: usize = 8;
 /// Links of a chain that are shown.
 const MOST_LINKS: usize = 16;
 
-/// A hit as a finding.
+/// A hit as a finding, which does not say how often it happened.
 #[must_use]
 pub fn finding(hit: &Hit, program: &Program) -> Finding {
     let mut evidence = vec![Step::new(reading(hit))];
@@ -31,9 +31,6 @@ pub fn finding(hit: &Hit, program: &Program) -> Finding {
     for chain in &hit.chains {
         evidence.extend(chain_steps(chain, hit, program));
     }
-    if hit.count > 1 {
-        evidence.push(Step::new(format!("this happened {} times", hit.count)));
-    }
     Finding {
         kind: hit.rule.clone(),
         title: hit.title.clone(),
@@ -42,6 +39,17 @@ pub fn finding(hit: &Hit, program: &Program) -> Finding {
         moment: None,
         evidence,
     }
+}
+
+/// How often something happened, if more than once, and in how many processes, if in more than one.
+#[must_use]
+pub fn times(count: u64, processes: usize) -> Option<Step> {
+    let text = match (count, processes) {
+        (0 | 1, _) => return None,
+        (_, 0 | 1) => format!("this happened {count} times"),
+        _ => format!("this happened {count} times, in {processes} processes"),
+    };
+    Some(Step::new(text))
 }
 
 /// The innermost place of the program's own code that has a line: a library is not to blame for

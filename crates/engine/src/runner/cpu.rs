@@ -81,6 +81,8 @@ pub struct Cpu {
     pub shadow: u64,
     /// The bit that every byte of the shadow has that is not zero, eight times.
     pub shadow_bits: u64,
+    /// Bits of an address that index the table of [`super::owners`].
+    pub owner_mask: u64,
     /// The end of what user space can address.
     pub user_end: u64,
     /// A call that is followed.
@@ -120,6 +122,7 @@ pub static mut CPU: Cpu = Cpu {
     events: 0,
     shadow: super::layout::SHADOW_BASE,
     shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
+    owner_mask: 0,
     user_end: super::layout::USER_END,
     follow: Follow::NONE,
     entry: 0,

@@ -7,7 +7,7 @@ use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::futex::Futexes;
-use super::heap::Heap;
+use super::heap::{self, Heap};
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
@@ -261,6 +261,8 @@ impl Engine {
         let stop = self.stops.places().contains(&pc);
         let marks = if stop { self.marks(pc) } else { None };
         superblock.marks = marks.filter(|_| variant == Variant::Usual).unwrap_or_default();
+        let mapping = self.memory.find(pc);
+        superblock.reads_on = mapping.is_some_and(|(_, mapping)| heap::is_c_library(mapping));
         let stop = stop && marks.is_none();
         if !alone {
             self.guard_code(&superblock);

@@ -16,6 +16,7 @@ use super::engine::Engine;
 use super::guest;
 use super::layout::{BLANK, BLANK_BASE, SHADOW_BASE};
 use super::memory::Mapping;
+use super::owners;
 use super::screen::Shadow;
 use super::sys;
 use super::thread::Thread;
@@ -32,6 +33,8 @@ const TESTED_OF_CALLER: u64 = 64;
 const SAMPLED_TAILS: u64 = 512;
 /// Bytes on either side of a block where an access is suspicious.
 const BESIDE: u64 = 64;
+/// How far compilers let a pointer count from before an array.
+const NEAR: u64 = 128;
 /// Reads of the C library that are this wide may go past the end of a string.
 const VECTOR: u32 = 16;
 
@@ -87,6 +90,8 @@ pub struct Heap {
     /// Live blocks by address.
     live: BTreeMap<u64, Block>,
     looks: AddressMap<u16>,
+    /// Owners so far.
+    owners: u64,
     /// Blocks so far, and of those the ones of each caller of an allocator.
     count: u64,
     of_caller: AddressMap<u64>,
@@ -117,11 +122,29 @@ fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
     arguments[usize::from(size % 6)].saturating_mul(count)
 }
 
+/// Whether a call is, that frees this block.
+fn is_unusual(
+    Followed { role, family }: Followed,
+    arguments: &[u64; 6],
+    freed: Option<Block>,
+) -> bool {
+    let size = match role {
+        HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
+            bytes(arguments, size, count)
+        }
+        HeapRole::AllocateTo(size) => bytes(arguments, size, None),
+        HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
+    };
+    let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
+    let own = freed.is_some_and(|block| block.family == family);
+    !ORDINARY_SIZES.contains(&size) || frees && !own
+}
+
 impl Heap {
     /// The functions that a plan lists.
     pub fn arrange(&mut self, functions: &[HeapFunction]) {
         if self.names.is_empty() {
-            map_blank();
+            map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
     }
@@ -148,11 +171,12 @@ impl Heap {
             return false;
         }
         let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));
-        let unusual = self.is_unusual(followed, &arguments);
         // Before the function does it, so that nobody else has the memory yet.
         let freed = frees.then(|| self.free(arguments[0])).flatten();
+        let unusual = is_unusual(followed, &arguments, freed);
         thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
         cpu().shadow = BLANK_BASE;
+        cpu().owner_mask = owners::mask(true);
         unusual
     }
 
@@ -161,23 +185,11 @@ impl Heap {
         self.functions.contains_key(&function)
     }
 
-    fn is_unusual(&self, Followed { role, family }: Followed, arguments: &[u64; 6]) -> bool {
-        let size = match role {
-            HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
-                bytes(arguments, size, count)
-            }
-            HeapRole::AllocateTo(size) => bytes(arguments, size, None),
-            HeapRole::Free | HeapRole::Measure => 0,
-        };
-        let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
-        let own = |block: &Block| block.family == family;
-        !ORDINARY_SIZES.contains(&size) || frees && !self.live.get(&arguments[0]).is_some_and(own)
-    }
-
     /// The thread is at a site, with a stack that has given up what stood at `stack`.
     pub fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) {
         let Some(call) = thread.allocating.take_if(|call| call.stack <= stack) else { return };
         cpu().shadow = SHADOW_BASE;
+        cpu().owner_mask = owners::mask(false);
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
             return;
@@ -188,6 +200,7 @@ impl Heap {
             HeapRole::Allocate(size, count) => {
                 self.allocate(value, block(bytes(arguments, size, count)), caller);
             }
+            HeapRole::AllocateFixed(size) => self.allocate(value, block(size), caller),
             HeapRole::Resize(size, count) => {
                 let wanted = bytes(arguments, size, count);
                 if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
@@ -215,6 +228,7 @@ impl Heap {
         let block = self.live.remove(&begin)?;
         if block.size > 0 {
             paint(begin..block.end(begin), FREED);
+            owners::release(&(begin..block.end(begin)));
         }
         Some(block)
     }
@@ -224,17 +238,15 @@ impl Heap {
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);
+            self.owners += 1;
+            owners::claim(&(begin..end), self.owners);
         }
         if !end.is_multiple_of(GRANULE) && self.is_tail_tested(caller) {
             self.looks.remove(&(end / GRANULE));
             paint(end..end + 1, TAIL);
         }
         for beside in self.beside(begin, end) {
-            for granule in beside.step_by(GRANULE as usize) {
-                if Shadow.bits(granule, 1) == 0 {
-                    paint(granule..granule + 1, BETWEEN);
-                }
-            }
+            Shadow.paint_blank(beside, BETWEEN);
         }
     }
 
@@ -261,6 +273,27 @@ impl Heap {
         // Whoever looks at granules asks for the whole last one.
         let end = block.end(*begin);
         (address < end.next_multiple_of(GRANULE)).then_some(*begin..end)
+    }
+
+    /// Whether an address that was made from a pointer lies in another block than that points to. A pointer
+    /// next to the other block must be the beginning of its own: compilers count from before an array,
+    /// where another one may be.
+    pub fn strays(&self, pointer: u64, address: u64) -> bool {
+        let (Some(from), Some(to)) = (self.block_of(pointer), self.block_of(address)) else {
+            return false;
+        };
+        let near = to.start.saturating_sub(NEAR)..to.end.saturating_add(NEAR);
+        from != to && (!near.contains(&pointer) || pointer == from.start)
+    }
+
+    /// Whether two addresses lie in one block.
+    pub fn shares(&self, one: u64, other: u64) -> bool {
+        let block = self.block_of(one);
+        block.is_some() && block == self.block_of(other)
+    }
+
+    fn block_of(&self, address: u64) -> Option<Range<u64>> {
+        self.holder(address).filter(|block| block.contains(&address))
     }
 
     /// Whether an access whose shadow is not blank is to be told.
@@ -299,15 +332,17 @@ impl Heap {
     }
 }
 
-/// Maps the table in which everything passes; its pages are all the one that is always zero.
-fn map_blank() {
+/// Maps the table of owners, and that in which everything passes; its pages are all the one that is always
+/// zero.
+fn map_tables() {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let bytes = BLANK.end - BLANK.start;
     // SAFETY: the range is the engine's own and holds nothing else.
     let mapped = unsafe { sys::map_fixed(BLANK.start, bytes, libc::PROT_READ, flags, -1, 0) };
-    if let Err(error) = mapped {
-        super::report::refuse(&format!("no blank shadow: error {error}"), 0);
+    if let Err(error) = mapped.and(owners::map()) {
+        super::report::refuse(&format!("no tables for the heap: error {error}"), 0);
     }
+    cpu().owner_mask = owners::mask(false);
 }
 
 impl Engine {
@@ -315,9 +350,10 @@ impl Engine {
     pub fn blank(&mut self, range: Range<u64>) {
         if let (Some(heap), Some(shadow)) = (&mut self.heap, &mut self.shadow) {
             let gone: Vec<u64> = heap.live.range(range.clone()).map(|(begin, _)| *begin).collect();
-            gone.iter().for_each(|begin| {
-                heap.live.remove(begin);
-            });
+            for begin in gone {
+                let block = heap.live.remove(&begin);
+                block.iter().for_each(|block| owners::release(&(begin..block.end(begin))));
+            }
             shadow.paint(&Paint { range, bits: 0 });
         }
     }

@@ -11,12 +11,15 @@ use super::engine::{Engine, decode_one, engine};
 use super::explicit;
 use super::heap::{self, Look};
 use super::layout::{NOTHING, SHADOW, SHADOW_BASE, USER_END};
+use super::owners;
 use super::sys::{self, syscall};
 use super::thread::Thread;
-use super::translate::accesses::{self, Accesses};
-use events::plan::{Filter, GRANULE, Paint};
+use super::translate::accesses::{self, Accesses, Form};
+use super::translate::strays;
+use events::plan::{Filter, GRANULE, Paint, STRAY};
 use events::record;
-use iced_x86::{Instruction, InstructionInfoFactory};
+use iced_x86::InstructionInfoFactory;
+use std::ops::Range;
 
 /// Every byte of the table that is not zero has this bit, for translated code to find; the plan has
 /// the other seven.
@@ -62,6 +65,23 @@ impl Shadow {
         unsafe {
             std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, stored(paint.bits), count)
         };
+    }
+
+    /// Gives bits to those granules of a range that have none.
+    pub fn paint_blank(&mut self, range: Range<u64>, bits: u8) {
+        let end = range.end.min(USER_END);
+        if range.start >= end {
+            return;
+        }
+        let (first, last) = (range.start / GRANULE, (end - 1) / GRANULE);
+        // SAFETY: as in `paint`.
+        let table = unsafe {
+            let start = (first + SHADOW_BASE) as *mut u8;
+            std::slice::from_raw_parts_mut(start, (last - first + 1) as usize)
+        };
+        for byte in table.iter_mut().filter(|byte| **byte == 0) {
+            *byte = stored(bits);
+        }
     }
 
     /// Clears a large part of the table: whole pages go back to the kernel.
@@ -114,15 +134,12 @@ pub fn stored(bits: u8) -> u8 {
 pub fn look(thread: &Thread) {
     let registers = &cpu().registers;
     let instruction = decode_one(registers.pc);
-    if !is_repeated(&instruction) {
+    let accesses = accesses::of(&instruction, &mut InstructionInfoFactory::new());
+    if !matches!(accesses, Accesses::Repeat { .. }) {
         let mut put = |write, address, size| engine().test(registers.pc, write, address, size);
         explicit::each(&instruction, registers, &thread.vector, &mut put);
+        engine().compare(&strays::forms(&instruction, &accesses));
     }
-}
-
-fn is_repeated(instruction: &Instruction) -> bool {
-    let mut factory = InstructionInfoFactory::new();
-    matches!(accesses::of(instruction, &mut factory), Accesses::Repeat { .. })
 }
 
 /// A string instruction has repeated from what registers were `before` to what they are now.
@@ -204,6 +221,41 @@ impl Engine {
             return;
         }
         self.record_suspect(pc, looked, bits);
+    }
+
+    /// Compares addresses that the next instruction makes with the pointers that it makes them from.
+    fn compare(&mut self, forms: &[Form]) {
+        let (registers, Some(heap)) = (&cpu().registers, &self.heap) else { return };
+        if cpu().owner_mask == 0 {
+            return;
+        }
+        let value = |register: u8| registers.general[register as usize];
+        let strays = |form: &Form| {
+            let (pointer, other, by) = match *form {
+                Form::Base(base, by) => (value(base), None, by as u64),
+                Form::Sum(Some(base), index, scale, by) => {
+                    let scaled = value(index).wrapping_mul(u64::from(scale));
+                    let other = (scale == 1).then(|| value(index));
+                    (value(base), other, scaled.wrapping_add_signed(i64::from(by)))
+                }
+                _ => return None,
+            };
+            let address = pointer.wrapping_add(by);
+            // Of two pointers, one may be the distance of another block from the other.
+            let astray = heap.strays(pointer, address)
+                && !other.is_some_and(|other| heap.shares(other, address));
+            astray.then_some(address)
+        };
+        let library = || {
+            let mapping = self.memory.find(registers.pc);
+            mapping.is_some_and(|(_, mapping)| heap::is_c_library(mapping))
+        };
+        // String functions of the C library go on past ends.
+        if let Some(address) = forms.iter().find_map(strays).filter(|_| !library()) {
+            self.record_suspect(registers.pc, Look { address, size: 0, write: false }, STRAY);
+            owners::settle(true);
+            cpu().owner_mask = owners::mask(false);
+        }
     }
 
     /// Tells of a suspicion.

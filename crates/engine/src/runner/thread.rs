@@ -3,6 +3,7 @@
 use super::cpu::{Registers, cpu};
 use super::guest::Checked;
 use super::heap::{self, HeapCall};
+use super::owners;
 use super::robust;
 use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
@@ -172,6 +173,7 @@ impl Thread {
         cpu.vector_state = self.vector.0.as_mut_ptr() as u64;
         cpu.attention = self.attention;
         cpu.shadow = heap::shadow_of(self);
+        cpu.owner_mask = owners::mask(self.allocating.is_some());
     }
 
     /// Takes the thread's state back, before another one runs.

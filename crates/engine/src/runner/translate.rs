@@ -5,7 +5,7 @@
 //! * [`facts`] says what an instruction reads, writes and where it goes;
 //! * [`lower`] writes the translation; [`emit`] is its assembler;
 //! * [`accesses`] says which memory an instruction touches, [`observe`] weaves that in;
-//! * [`filter`] weaves in tests of accesses;
+//! * [`filter`] weaves in tests of accesses, [`strays`] those of the addresses that are made;
 //! * [`map`] takes an address in the translation back to the guest's state there.
 //!
 //! Nothing here knows about threads, signals or system calls.
@@ -17,4 +17,5 @@ pub mod filter;
 pub mod lower;
 pub mod map;
 pub mod observe;
+pub mod strays;
 pub mod superblock;

@@ -48,15 +48,15 @@ impl Check {
         let found = recorded::check(&session, process, &chosen)?;
         let style = Style::of(&std::io::stderr());
         let text = if self.json {
-            render::json::render("check", json!({}), found.findings.clone())
+            render::json::render("check", json!({}), found.findings())
         } else {
             let all: Vec<String> =
-                found.findings.iter().map(|one| render::finding::render(one, style)).collect();
+                found.findings().iter().map(|one| render::finding::render(one, style)).collect();
             all.join("\n")
         };
         Output::of(self.output.as_deref(), self.json)?.write(&text)?;
         render::rules::epilogue(&found, &chosen)?;
-        Ok(match (found.findings.is_empty(), chosen.exit_code) {
+        Ok(match (found.is_empty(), chosen.exit_code) {
             (true, _) => Exit::Clean,
             (false, Some(code)) => Exit::Guest(code),
             (false, None) => Exit::Findings,

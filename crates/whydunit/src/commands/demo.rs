@@ -93,7 +93,7 @@ fn show_crash(style: Style) -> anyhow::Result<()> {
     show_command(style, "whydunit run -- ./shelf")?;
     let job = Job::new(Path::new("./shelf").into(), Vec::new());
     let (outcome, found) = recorded::screened(job, &RuleArguments::default().choose()?)?;
-    say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings).text(style))
+    say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings()).text(style))
 }
 
 fn show_counts(style: Style) -> anyhow::Result<()> {

@@ -97,7 +97,7 @@ impl Run {
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
         let chosen = self.rules.choose()?;
-        if !chosen.rules.is_empty() && !(self.rules.is_default() && self.only_observes()) {
+        if !(chosen.rules.is_empty() || self.rules.is_default() && self.only_observes()) {
             return self.check(&chosen);
         }
         let plan = self.observe.plan()?;
@@ -195,10 +195,10 @@ impl Run {
             false => self.watch(chosen)?,
         };
         outcome.notes.iter().for_each(|note| render::note(note));
-        let report = self.guest.run_report(&outcome).with_rules(found.findings.clone());
+        let report = self.guest.run_report(&outcome).with_rules(found.findings());
         self.guest.write(&report, &mut output, self.json)?;
         render::rules::epilogue(&found, chosen)?;
-        Ok(match (chosen.exit_code, found.findings.is_empty()) {
+        Ok(match (chosen.exit_code, found.is_empty()) {
             (_, true) => self.guest.exit(&outcome),
             (Some(code), false) => Exit::Guest(code),
             (None, false) => self.guest.exit_with_findings(&outcome),

@@ -7,7 +7,7 @@ use anyhow::Context;
 /// Suppressions, SARIF, and what could not be decided.
 pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
     if chosen.generate {
-        super::Output::Error.write(&found.suppressions.concat())?;
+        super::Output::Error.write(&found.suppressions().collect::<String>())?;
     }
     if found.suppressed > 0 {
         super::note(&format!("{} findings are suppressed", found.suppressed));
@@ -26,7 +26,7 @@ pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
     if let Some(path) = &chosen.sarif {
         let kinds: Kinds =
             chosen.rules.iter().map(|rule| (rule.name.as_str(), rule.title.as_str())).collect();
-        std::fs::write(path, sarif::render(&found.findings, &kinds))
+        std::fs::write(path, sarif::render(&found.findings(), &kinds))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     Ok(())

@@ -10,7 +10,7 @@ use crate::runner::events::Ring;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{arena, baton, futex, guest, record, signal, start};
+use crate::runner::{arena, baton, futex, guest, owners, record, signal, start};
 use recording::log::Ending;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -308,6 +308,8 @@ pub fn after_fork_in_child(thread: &mut Thread) {
         // The parent's ring is shared memory.
         restart_events(thread.tid, Some(sys::getppid()));
     }
+    owners::settle(false);
+    cpu().owner_mask = owners::mask(thread.allocating.is_some());
     record::forked(engine, thread.tid);
     start::follow_host(engine.config.lifeline);
 }

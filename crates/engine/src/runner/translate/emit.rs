@@ -294,6 +294,17 @@ impl Emit {
         }
     }
 
+    /// `movzx register, byte [index + table]`, with a table below 2 GiB.
+    pub fn load_table_byte(&mut self, to: u8, index: u8, table: u64) {
+        let table = i32::try_from(table).expect("tables lie below 2 GiB");
+        self.load_bytes(to, index, table, 1);
+    }
+
+    /// `cmp one, other` (64 bits).
+    pub fn compare_registers(&mut self, one: u8, other: u8) {
+        self.raw(&[Self::rex(true, other, one), 0x39, 0xc0 | (other & 7) << 3 | one & 7]);
+    }
+
     /// `rdfsbase register` or `rdgsbase register`.
     pub fn segment_base(&mut self, register: u8, gs: bool) {
         let rex = Self::rex(true, 0, register);
@@ -507,6 +518,8 @@ mod tests {
             (disassemble(|e| e.load_sum(1, 1, 13, 0, 2)), "movzx ecx, word ptr [rcx+r13]"),
             (disassemble(|e| e.load_sum(1, 1, 5, 3, 4)), "mov ecx, [rcx+rbp+3]"),
             (disassemble(|e| e.load_sum(9, 13, 0, 0, 8)), "mov r9, [r13+rax]"),
+            (disassemble(|e| e.load_table_byte(9, 9, CELL)), "movzx r9d, byte ptr [r9+73000010h]"),
+            (disassemble(|e| e.compare_registers(9, 2)), "cmp r9, rdx"),
             (disassemble(|e| e.segment_base(9, false)), "rdfsbase r9"),
             (disassemble(|e| e.segment_base(3, true)), "rdgsbase rbx"),
             (disassemble(|e| e.jump_cell(CELL)), "jmp qword ptr [73000010h]"),

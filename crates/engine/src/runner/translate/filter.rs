@@ -26,8 +26,9 @@
 //! superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::accesses::{Accesses, Form, Operand};
-use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set};
+use super::facts::{ALL_FLAGS, ARITHMETIC_FLAGS, Set, number};
 use super::observe::{self, derived};
+use super::strays::{self, Stray};
 use super::superblock::{Guest, Role, Superblock};
 #[cfg(doc)]
 use crate::runner::layout::LAST_WORD;
@@ -67,6 +68,7 @@ pub struct Screen {
     /// Scratch register.
     pub scratch: u8,
     checks: Vec<Check>,
+    strays: Vec<Stray>,
 }
 
 impl Screen {
@@ -78,13 +80,29 @@ impl Screen {
         let mut free = observe::free(superblock, taken);
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         let (base, scratch) = (next(), next());
-        let mut checks = group(&places(superblock), tight);
+        let (mut places, sums) = places(superblock);
+        let compares = tight && !superblock.reads_on;
+        let mut strays = if compares { strays::of(superblock, &places, &sums) } else { Vec::new() };
+        if tight && superblock.reads_on {
+            places.iter_mut().for_each(Place::shorten);
+        }
+        let mut checks = group(&places, tight);
         let dead =
             if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
         for check in &mut checks {
             check.keeps_flags = !dead[check.index as usize];
         }
-        Self { base, scratch, checks }
+        for stray in &mut strays {
+            stray.keeps_flags = !dead[stray.index as usize];
+        }
+        Self { base, scratch, checks, strays }
+    }
+
+    /// The addresses to compare with their pointers before an instruction.
+    pub fn strays_before(&self, index: u16) -> Vec<Stray> {
+        let from = self.strays.partition_point(|stray| stray.index < index);
+        let to = self.strays.partition_point(|stray| stray.index <= index);
+        self.strays[from..to].to_vec()
     }
 
     /// The tests to make before an instruction.
@@ -131,26 +149,43 @@ fn may_keep_flags(guest: &Guest) -> bool {
 /// The part of an address that is not known, in terms of values that registers had: two places
 /// with the same origin differ by a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Origin {
+pub enum Origin {
+    /// None: the address is a constant.
     Nothing,
+    /// One value.
     Value(u32),
+    /// Two, the second one scaled.
     Sum(Option<u32>, u32, u8),
 }
 
 /// An access and where it is relative to its origin.
 #[derive(Clone, Copy, Debug)]
-struct Place {
-    index: u16,
-    origin: Origin,
-    offset: i64,
-    operand: Operand,
+pub struct Place {
+    /// Which instruction makes it.
+    pub index: u16,
+    /// What its address is relative to.
+    pub origin: Origin,
+    /// How far.
+    pub offset: i64,
+    /// The access.
+    pub operand: Operand,
 }
 
-/// All accesses of a superblock, in order.
-fn places(superblock: &Superblock) -> Vec<Place> {
+impl Place {
+    /// Of a vector that is read only the beginning counts: string functions go on past ends.
+    fn shorten(&mut self) {
+        if !self.operand.write && self.operand.size >= strays::VECTOR {
+            self.operand.size = 1;
+        }
+    }
+}
+
+/// All accesses of a superblock, in order; and which instructions make which values by adding to a
+/// pointer.
+fn places(superblock: &Superblock) -> (Vec<Place>, Vec<(u16, u32)>) {
     let mut values: [(u32, i64); 16] = std::array::from_fn(|register| (register as u32, 0));
     let mut fresh = 16;
-    let mut places = Vec::new();
+    let (mut places, mut sums) = (Vec::new(), Vec::new());
     for (index, guest) in superblock.guests.iter().enumerate() {
         if let Accesses::List(list) = &guest.accesses {
             for operand in list {
@@ -174,9 +209,13 @@ fn places(superblock: &Superblock) -> Vec<Place> {
         }
         if let Some((to, value)) = kept {
             values[to as usize] = value;
+        } else if strays::makes_sum(guest)
+            && let Some(to) = number(guest.instruction.op0_register())
+        {
+            sums.push((index as u16, values[to as usize].0));
         }
     }
-    places
+    (places, sums)
 }
 
 fn origin(form: Form, values: &[(u32, i64); 16]) -> (Origin, i64) {
@@ -214,7 +253,10 @@ fn group(places: &[Place], tight: bool) -> Vec<Check> {
                 && other.operand.segment == start.operand.segment
                 && wider_high.checked_sub(wider_low).is_some_and(|bytes| bytes <= REACH)
                 && moved(start.operand.form, wider_low.wrapping_sub(start.offset)).is_some();
-            if same && !*covered {
+            // A pointer to bytes is hardly ever aligned: a test for two granules would meet one too many.
+            let small = start.operand.size.min(other.operand.size) < 4;
+            let one = granule_of(wider_low) == granule_of(wider_high - 1);
+            if same && !*covered && (one || !(tight && small)) {
                 *covered = true;
                 (low, high) = (wider_low, wider_high);
             }
@@ -226,6 +268,10 @@ fn group(places: &[Place], tight: bool) -> Vec<Check> {
         }
     }
     checks
+}
+
+fn granule_of(offset: i64) -> i64 {
+    offset.div_euclid(GRANULE as i64)
 }
 
 fn end(place: &Place) -> i64 {
@@ -255,7 +301,7 @@ fn cover(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
 /// The tests for just the granules from that of `low` to that of the last byte before `high`.
 fn cover_tightly(start: &Place, low: i64, high: i64, checks: &mut Vec<Check>) {
     let granule = GRANULE as i64;
-    let (mut at, end) = (low.div_euclid(granule), (high - 1).div_euclid(granule) + 1);
+    let (mut at, end) = (granule_of(low), granule_of(high - 1) + 1);
     while at < end {
         // The largest power of two that is not too much.
         let width = 1 << (end - at).min(8).ilog2();
@@ -371,6 +417,27 @@ mod tests {
             check(2, Form::Base(4, 0), 1),
         ];
         assert_eq!(checks, expected);
+    }
+
+    #[test]
+    fn bytes_share_a_tight_test_only_inside_a_granule() {
+        let code: [&[u8]; 3] = [&[0x88, 0x01], &[0x88, 0x41, 1], &[0x88, 0x41, 0xff]]; // rcx, rcx + 1, rcx - 1
+        let superblock = superblock(&code);
+        let checks = Screen::new(&superblock, Set::default(), true, true).checks;
+        let expected = [
+            check(0, Form::Base(1, 0), 1),
+            check(2, Form::Base(1, -1), 1),
+            check(3, Form::Base(4, 0), 1),
+        ];
+        assert_eq!(checks, expected);
+    }
+
+    #[test]
+    fn of_vectors_that_read_on_the_beginning_is_tested() {
+        let mut superblock = superblock(&[&[0xc5, 0xfe, 0x6f, 0x07]]); // vmovdqu ymm0, [rdi]
+        superblock.reads_on = true;
+        let checks = Screen::new(&superblock, Set::default(), true, true).checks;
+        assert_eq!(checks, [check(0, Form::Base(7, 0), 1), check(1, Form::Base(4, 0), 1)]);
     }
 
     #[test]

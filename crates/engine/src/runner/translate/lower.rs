@@ -17,6 +17,7 @@
 mod exits;
 mod indirect;
 mod marks;
+mod owners;
 mod plain;
 mod reserved;
 mod returns;

@@ -87,6 +87,8 @@ pub struct Superblock {
     pub alone: bool,
     /// What it appends to the event stream when it is entered.
     pub marks: Marks,
+    /// Whether its vectors may read past the ends of blocks, as the C library's string functions do.
+    pub reads_on: bool,
 }
 
 /// Records about the place where a superblock starts.
@@ -215,7 +217,7 @@ pub fn decode<S: CodeSource>(
         }
     }
     let (guests, alone, marks) = (builder.guests, limits.alone, Marks::default());
-    let mut superblock = Superblock { pc, guests, next, alone, marks };
+    let mut superblock = Superblock { pc, guests, next, alone, marks, reads_on: false };
     find_liveness(&mut superblock);
     Ok(superblock)
 }

@@ -125,8 +125,7 @@ fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
         let allocator = allocators.named(&name)?;
         let role = match allocator.role {
             Role::Allocate { size, count, .. } => HeapRole::Allocate(size, count),
-            // The runner knows only sizes that arguments tell.
-            Role::AllocateFixed { .. } => return None,
+            Role::AllocateFixed { bytes } => HeapRole::AllocateFixed(bytes),
             Role::Resize { size, count } => HeapRole::Resize(size, count),
             Role::AllocateTo { size } => HeapRole::AllocateTo(size),
             Role::Free => HeapRole::Free,

@@ -60,13 +60,19 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A finding that is told once, however often and in however many processes it was made.
+struct Told {
+    finding: Finding,
+    suppression: String,
+    count: u64,
+    processes: BTreeSet<i32>,
+}
+
 /// What was found.
 #[derive(Default)]
 pub struct Found {
-    /// The findings, in the order of the run.
-    pub findings: Vec<Finding>,
-    /// Suppressions for them.
-    pub suppressions: Vec<String>,
+    /// What is told, in the order of the run.
+    told: Vec<Told>,
     /// Findings that were suppressed.
     pub suppressed: usize,
     /// Rules that could not always be decided.
@@ -174,12 +180,11 @@ impl Watch {
             }
             let program = modules.program();
             for hit in detector.hits() {
-                found.add(hit, &program, &self.shared.suppressions);
+                found.add(*process, hit, &program, &self.shared.suppressions);
             }
         }
         if self.shared.first_only {
-            found.findings.truncate(1);
-            found.suppressions.truncate(1);
+            found.told.truncate(1);
         }
         found
     }
@@ -188,8 +193,7 @@ impl Watch {
 impl Found {
     /// With what was found elsewhere.
     pub fn extend(&mut self, other: Self) {
-        self.findings.extend(other.findings);
-        self.suppressions.extend(other.suppressions);
+        other.told.into_iter().for_each(|told| self.tell(told));
         self.suppressed += other.suppressed;
         self.undecided.extend(other.undecided);
         self.dropped += other.dropped;
@@ -197,14 +201,46 @@ impl Found {
         self.suspicious.extend(other.suspicious);
     }
 
-    fn add(&mut self, hit: &Hit, program: &Program, suppressions: &[Suppression]) {
+    /// The findings.
+    pub fn findings(&self) -> Vec<Finding> {
+        let finding = |told: &Told| {
+            let mut finding = told.finding.clone();
+            finding.evidence.extend(report::times(told.count, told.processes.len()));
+            finding
+        };
+        self.told.iter().map(finding).collect()
+    }
+
+    /// Suppressions for them.
+    pub fn suppressions(&self) -> impl Iterator<Item = &str> {
+        self.told.iter().map(|told| told.suppression.as_str())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.told.is_empty()
+    }
+
+    fn tell(&mut self, told: Told) {
+        match self.told.iter_mut().find(|known| known.finding == told.finding) {
+            Some(known) => {
+                known.count += told.count;
+                known.processes.extend(told.processes);
+            }
+            None => self.told.push(told),
+        }
+    }
+
+    fn add(&mut self, process: i32, hit: &Hit, program: &Program, suppressions: &[Suppression]) {
         let frames = named(hit, program);
         if suppressions.iter().any(|one| one.covers(&hit.rule, &frames)) {
             self.suppressed += 1;
             return;
         }
-        self.findings.push(report::finding(hit, program));
-        self.suppressions.push(suppress::write(&hit.rule, &frames));
+        let (finding, suppression) =
+            (report::finding(hit, program), suppress::write(&hit.rule, &frames));
+        let processes = BTreeSet::from([process]);
+        self.tell(Told { finding, suppression, count: hit.count, processes });
     }
 }
 

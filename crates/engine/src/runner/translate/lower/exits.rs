@@ -1,5 +1,6 @@
 //! Exits of a translation: out of line, with their bookkeeping, and linked to the next translation.
 
+use super::owners::Unlike;
 use super::{Exit, ExitKind, Kept, Lower, SLOT_RCX, SLOT_RDX, slot};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
@@ -25,6 +26,8 @@ pub(super) enum Pending {
     Suspect { index: u16, fields: u16 },
     /// The same, of a repeated string instruction.
     SuspectRepeat { index: u16, fields: u16 },
+    /// An address and its pointer that have unlike owners.
+    Unlike(Unlike),
     /// A function is entered from somewhere that is not known.
     Learn,
 }
@@ -100,6 +103,10 @@ impl Lower<'_> {
                 Pending::SuspectRepeat { index, fields } => {
                     self.emit.fill(hole);
                     self.suspect_repeat(index, fields);
+                }
+                Pending::Unlike(unlike) => {
+                    self.emit.fill(hole);
+                    self.find_owner(unlike);
                 }
                 Pending::Learn => {
                     self.emit.fill(hole);

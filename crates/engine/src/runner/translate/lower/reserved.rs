@@ -151,7 +151,8 @@ impl Lower<'_> {
             let (index, fields) = (self.index, self.fields());
             self.pending.push((hole, Pending::Suspect { index, fields }));
         }
-        if !checks.is_empty() {
+        let compared = self.compare_owners();
+        if compared || !checks.is_empty() {
             self.spills = self.reserved();
             self.note(true);
         }
