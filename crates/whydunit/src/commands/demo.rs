@@ -92,7 +92,8 @@ fn build(compiler: &str, style: Style) -> anyhow::Result<()> {
 fn show_crash(style: Style) -> anyhow::Result<()> {
     show_command(style, "whydunit run -- ./shelf")?;
     let job = Job::new(Path::new("./shelf").into(), Vec::new());
-    let (outcome, found) = recorded::screened(job, &RuleArguments::default().choose()?)?;
+    let (outcome, found) =
+        recorded::screened(job, &RuleArguments::default().choose()?, recorded::SHORT)?;
     say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings()).text(style))
 }
 

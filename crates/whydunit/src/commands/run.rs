@@ -20,6 +20,7 @@ use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// Arguments of `whydunit run`.
 #[derive(clap::Args)]
@@ -32,7 +33,8 @@ Examples:
   whydunit run --exit-code=guest -- ./prog   end with the program's own exit code
 
 Exit codes: 0 no rule found anything and the program ended by itself, whatever its own exit code; 1 a
-rule found something, or a signal ended the program or a child of it; 2 wrong arguments, or it cannot be run; 70 a fault of our own. More in
+rule found something, or a signal ended the program or a child of it; 2 wrong arguments, or it cannot be
+run; 3 something was suspicious in a long run and was not followed; 70 a fault of our own. More in
 docs/run.md.")]
 pub struct Run {
     #[command(flatten)]
@@ -191,7 +193,7 @@ impl Run {
             );
         }
         let (outcome, found) = match screen && !cramped {
-            true => rules::recorded::screened(self.guest.job(), chosen)?,
+            true => rules::recorded::screened(self.guest.job(), chosen, self.patience())?,
             false => self.watch(chosen)?,
         };
         outcome.notes.iter().for_each(|note| render::note(note));
@@ -199,10 +201,18 @@ impl Run {
         self.guest.write(&report, &mut output, self.json)?;
         render::rules::epilogue(&found, chosen)?;
         Ok(match (chosen.exit_code, found.is_empty()) {
-            (_, true) => self.guest.exit(&outcome),
+            (_, true) => match self.guest.exit(&outcome) {
+                Exit::Clean if found.unfollowed => Exit::Undecided,
+                exit => exit,
+            },
             (Some(code), false) => Exit::Guest(code),
             (None, false) => self.guest.exit_with_findings(&outcome),
         })
+    }
+
+    /// Whoever asks for a screen wants to know, however long it takes.
+    fn patience(&self) -> Duration {
+        if self.screen { Duration::MAX } else { rules::recorded::SHORT }
     }
 
     /// Checks the rules while the program runs.

@@ -174,17 +174,25 @@ impl Arithmetic {
 
     /// The block of a pointer that is used for this address. Of several it is the one that has the
     /// address, a live one before one that was freed; if none has it, the nearest. If the pointer may be
-    /// to something else, that is taken to be where the address is, unless it is right behind the block.
+    /// to something else, that is taken to be where the address is, unless the block is live and has it or
+    /// lies right before it.
     #[must_use]
     pub fn resolve(&self, tag: Tag, address: u64, blocks: &Blocks) -> Option<BlockId> {
         let Some(choice) = self.chosen(tag) else { return tag.block() };
         let known = |id: &BlockId| blocks.get(*id).filter(|block| !block.unplaced);
         let rank = |id: &BlockId| known(id).map(|b| (b.distance(address), !b.is_live(), *id));
-        let (distance, _, id) = choice.blocks.iter().filter_map(rank).min()?;
-        let other = choice.other || choice.blocks.iter().any(|id| known(id).is_none());
+        let best = choice.blocks.iter().filter_map(rank).min();
+        // One whose address is not known yet may well have it.
+        let unplaced = choice.blocks.iter().copied().find(|id| known(id).is_none());
+        if let Some(unplaced) =
+            unplaced.filter(|_| !best.is_some_and(|(by, freed, _)| by == 0 && !freed))
+        {
+            return Some(unplaced);
+        }
+        let (distance, freed, id) = best?;
         let there = blocks.containing(address);
-        let elsewhere = distance >= NEAR || there.is_some_and(|there| there != id);
-        (!other || !elsewhere).then_some(id)
+        let elsewhere = freed || distance >= NEAR || there.is_some_and(|there| there != id);
+        (!choice.other || !elsewhere).then_some(id)
     }
 
     /// The tag of eight bytes that begin inside of a word, from the tags of both words.
@@ -226,8 +234,10 @@ impl Arithmetic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rules::machine::blocks::Release;
+    use crate::rules::machine::chains::Node;
     use crate::rules::model::REGION_HEAP;
-    use crate::rules::state::BlockFacts;
+    use crate::rules::state::{BlockFacts, Pointer};
 
     #[test]
     fn differences_move_pointers_between_blocks() {
@@ -274,6 +284,19 @@ mod tests {
         for (tag, address, expected) in rows {
             assert_eq!(arithmetic.resolve(tag, address, &blocks), expected, "{address:x}");
         }
+        let release = Release {
+            time: 1,
+            pointer: Pointer { address: 0x1000, block: Some(one) },
+            chain: Node::default(),
+            stack: 0,
+        };
+        blocks.release(one, release);
+        assert_eq!(arithmetic.resolve(either, 0x1008, &blocks), Some(one));
+        assert_eq!(
+            arithmetic.resolve(perhaps, 0x1008, &blocks),
+            None,
+            "memory that somebody has again"
+        );
         assert_eq!(arithmetic.candidates(either).collect::<Vec<_>>(), [one, two]);
         let shifted = arithmetic.sum(either, Tag::default());
         assert_eq!(shifted, either);

@@ -20,8 +20,8 @@ use recording::log::{self, Entry};
 use replay::{RecordError, Session, Shown};
 use std::time::Duration;
 
-/// A run that nobody waits for to be followed in full, unless something in it is suspicious.
-const LONG: Duration = Duration::from_secs(5);
+/// A run that is followed in full though nobody has asked for it.
+pub const SHORT: Duration = Duration::from_secs(5);
 
 /// Checks one process of a recording.
 pub fn check(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<Found> {
@@ -40,8 +40,9 @@ pub fn check(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result
     Ok(watch.finish(&crashes))
 }
 
-/// Runs a job, recorded and screened, and checks it if anything is suspicious.
-pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
+/// Runs a job, recorded and screened, and checks it if anything is suspicious and it took no longer than
+/// there is `patience`.
+pub fn screened(job: Job, chosen: &Chosen, patience: Duration) -> anyhow::Result<(Outcome, Found)> {
     let folder = tempfile::tempdir().context("cannot make a folder for the recording")?;
     let path = folder.path().join("run.whydunit");
     let light: Vec<_> = chosen.rules.iter().filter(|rule| is_light(rule)).cloned().collect();
@@ -67,35 +68,32 @@ pub fn screened(job: Job, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
         render::note(&format!("what came after this is not checked: {why}"));
     }
     let outcome = recorded.outcome;
-    let screened = watch.finish(&outcome.crashes);
+    let mut screened = watch.finish(&outcome.crashes);
     if screened.suspicious.is_empty() && outcome.crashes.is_empty() {
         return Ok((outcome, screened));
     }
-    let duration = Duration::from_nanos(recorded.summary.duration);
-    if duration > LONG && screened.suspicious.is_empty() {
-        render::note(
-            "the rules were not followed to the crash, as the run was long; to do so all the same: \
-             `whydunit record`, then `whydunit check`",
-        );
-        return Ok((outcome, screened));
-    }
-    if duration > LONG {
+    if Duration::from_nanos(recorded.summary.duration) > patience {
+        let what = match screened.suspicious.is_empty() {
+            true => "the rules were not followed to the crash",
+            false => "something is suspicious, and was not followed",
+        };
         render::note(&format!(
-            "something is suspicious in a run of {} s; it is followed in full now, which can take a \
-             hundred times as long",
-            duration.as_secs()
+            "{what}, as the run was long and that takes a hundred times as long; to do so all the \
+             same: `whydunit run --rules memory --screen`"
         ));
+        screened.unfollowed = !screened.suspicious.is_empty();
+        return Ok((outcome, screened));
     }
     let session = Session::open(&path).context("the recording cannot be checked")?;
     let mut found = Found::default();
-    // The way to a forked child leads through its parent: it is gone only where something is there.
+    // Screens tell of every process. The way to a forked child leads through its parent.
     let is_suspicious = |pid: i32| {
         let crashed = outcome.crashes.iter().any(|crash| crash.process == pid);
         crashed || screened.suspicious.contains(&pid)
     };
     for start in session.recording().processes() {
         let begun = session.recording().has_begun(start.process);
-        if begun && (start.origin == Origin::Exec || is_suspicious(start.pid)) {
+        if begun && is_suspicious(start.pid) {
             found.extend(check(&session, start.process, chosen)?);
         }
     }

@@ -83,6 +83,8 @@ pub struct Found {
     pub stopped: bool,
     /// The processes in which anything was found or suspected.
     pub suspicious: BTreeSet<i32>,
+    /// Whether something was suspicious and was not checked.
+    pub unfollowed: bool,
 }
 
 impl Watch {
