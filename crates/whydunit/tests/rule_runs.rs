@@ -61,6 +61,8 @@ fn the_first_finding_ends_a_program_that_would_never_end() {
     assert_eq!(kinds(&report), set(&["dangling-pointer"]));
     assert_eq!(report["findings"].as_array().map(Vec::len), Some(1));
     assert_eq!(output.status.code(), Some(1));
+    let output = tool(&["run", "--json", "--stop-at-first", "--"], &[&program]);
+    assert_eq!(kinds(&json(&output)), set(&["dangling-pointer"]), "also without rules by name");
 }
 
 #[test]
@@ -78,10 +80,15 @@ fn memory_bugs_are_found_without_any_option() {
         let output = tool(&["run", "--json", "--rules", "none", "--"], &[&program]);
         assert!(!kinds(&json(&output)).contains(kind), "{name}");
     }
+    let program = build(folder.path(), "overflow_write.c");
+    let long = tool(&["run", "--patience", "0", "--"], &[&program]);
+    let said = String::from_utf8_lossy(&long.stderr);
+    assert!(said.contains("something is suspicious, and was not followed"), "{said}");
+    assert_eq!(long.status.code(), Some(3), "not decided");
     let events = folder.path().join("events");
     let words = ["run", "--json", "--observe", "blocks", "--save-events"];
     let words = [&words[..], &[events.to_str().expect("text"), "--"]].concat();
-    let observed = tool(&words, &[&build(folder.path(), "overflow_write.c")]);
+    let observed = tool(&words, &[&program]);
     assert_eq!(kinds(&json(&observed)), set(&[]), "who observes does not check");
 }
 

@@ -43,6 +43,10 @@ pub struct Run {
     /// but not all that the rules say can be seen so (docs/rules.md). Without `--rules` this is the way
     #[arg(long)]
     screen: bool,
+    /// Follow a suspicious run only if it took less than so many seconds of processor time [default: 5,
+    /// and any with `--screen`]
+    #[arg(long, value_name = "SECONDS")]
+    patience: Option<u32>,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -184,7 +188,9 @@ impl Run {
     /// Runs the program under rules.
     fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let screen = self.screen || self.rules.is_default();
+        // A screen cannot end the program, and nothing is switched off while it is followed afterwards.
+        let follows = chosen.first_only || chosen.switch.is_some();
+        let screen = self.screen || self.rules.is_default() && !follows;
         let cramped = screen && rules::recorded::is_cramped();
         if cramped {
             render::note(
@@ -212,7 +218,8 @@ impl Run {
 
     /// Whoever asks for a screen wants to know, however long it takes.
     fn patience(&self) -> Duration {
-        if self.screen { Duration::MAX } else { rules::recorded::SHORT }
+        let usual = if self.screen { Duration::MAX } else { rules::recorded::SHORT };
+        self.patience.map_or(usual, |seconds| Duration::from_secs(seconds.into()))
     }
 
     /// Checks the rules while the program runs.

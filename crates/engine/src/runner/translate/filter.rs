@@ -333,24 +333,7 @@ fn moved(form: Form, by: i64) -> Option<Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runner::translate::superblock::{CodeSource, Limits, decode};
-    use std::collections::BTreeSet;
-
-    struct Code(Vec<u8>);
-
-    impl CodeSource for Code {
-        fn code_at(&self, pc: u64) -> &[u8] {
-            &self.0[(pc as usize - 0x1000).min(self.0.len())..]
-        }
-    }
-
-    /// A superblock of these instructions and a return.
-    fn superblock(instructions: &[&[u8]]) -> Superblock {
-        let code = Code([instructions.concat(), vec![0xc3]].concat());
-        let stops = BTreeSet::new();
-        let limits = Limits { accesses: true, ..Limits::new(64, &stops) };
-        decode(&code, 0x1000, limits).expect("code")
-    }
+    use crate::runner::translate::superblock::with_return as superblock;
 
     fn checks(instructions: &[&[u8]]) -> Vec<Check> {
         Screen::new(&superblock(instructions), Set::default(), true, false).checks

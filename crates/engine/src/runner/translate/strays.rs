@@ -130,23 +130,11 @@ mod tests {
     use super::*;
     use crate::runner::translate::facts::Set;
     use crate::runner::translate::filter::Screen;
-    use crate::runner::translate::superblock::{CodeSource, Limits, decode};
-    use std::collections::BTreeSet;
-
-    struct Code(Vec<u8>);
-
-    impl CodeSource for Code {
-        fn code_at(&self, pc: u64) -> &[u8] {
-            &self.0[(pc as usize - 0x1000).min(self.0.len())..]
-        }
-    }
+    use crate::runner::translate::superblock::with_return;
 
     /// What is compared in these instructions, which a return follows.
     fn strays(instructions: &[&[u8]]) -> Vec<(u16, Form)> {
-        let code = Code([instructions.concat(), vec![0xc3]].concat());
-        let stops = BTreeSet::new();
-        let limits = Limits { accesses: true, ..Limits::new(64, &stops) };
-        let superblock = decode(&code, 0x1000, limits).expect("code");
+        let superblock = with_return(instructions);
         let screen = Screen::new(&superblock, Set::default(), true, true);
         let indices = 0..superblock.guests.len() as u16;
         let found = indices.flat_map(|index| screen.strays_before(index));

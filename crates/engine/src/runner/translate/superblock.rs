@@ -420,3 +420,18 @@ fn find_liveness(superblock: &mut Superblock) {
         guest.live_flags = flags;
     }
 }
+
+/// For tests: a superblock of these instructions and a return.
+#[cfg(test)]
+pub fn with_return(instructions: &[&[u8]]) -> Superblock {
+    const START: u64 = 0x1000;
+    struct Code(Vec<u8>);
+    impl CodeSource for Code {
+        fn code_at(&self, pc: u64) -> &[u8] {
+            &self.0[((pc - START) as usize).min(self.0.len())..]
+        }
+    }
+    let code = Code([instructions.concat(), vec![0xc3]].concat());
+    let stops = std::collections::BTreeSet::new();
+    decode(&code, START, Limits { accesses: true, ..Limits::new(64, &stops) }).expect("code")
+}
