@@ -14,6 +14,7 @@ use super::memory::Memory;
 use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
+use super::scramble::Scramble;
 use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
@@ -90,6 +91,8 @@ pub struct Engine {
     pub shadow: Option<Shadow>,
     /// Blocks of the guest's heap, where the plan has them painted.
     pub heap: Option<Heap>,
+    /// What is known of a scrambled replay.
+    pub scramble: Scramble,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -180,6 +183,7 @@ impl Engine {
             plan_number: 0,
             shadow: None,
             heap: None,
+            scramble: Scramble::default(),
             stops: Stops::default(),
             repeating: None,
         });
@@ -212,14 +216,15 @@ impl Engine {
 
     fn arrange(&mut self, plan: Plan) {
         if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
-            let shadow = self.shadow.get_or_insert_with(|| {
-                Shadow::new()
-                    .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
-            });
+            let shadow = self.shadow.get_or_insert_with(new_shadow);
             paint.iter().for_each(|paint| shadow.paint(paint));
             if !plan.heap.is_empty() {
                 self.heap.get_or_insert_default().arrange(&plan.heap);
             }
+        }
+        if plan.scramble {
+            self.shadow.get_or_insert_with(new_shadow);
+            self.heap.get_or_insert_default().arrange(&plan.heap);
         }
         self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);
@@ -613,6 +618,10 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         },
     }
     CameBy::Elsewhere
+}
+
+fn new_shadow() -> Shadow {
+    Shadow::new().unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
 }
 
 /// The instruction at an address.

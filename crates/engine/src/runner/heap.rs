@@ -67,6 +67,7 @@ pub struct Look {
 struct Followed {
     role: HeapRole,
     family: u8,
+    zeroed: bool,
 }
 
 /// A live block.
@@ -124,7 +125,7 @@ fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
 
 /// Whether a call is, that frees this block.
 fn is_unusual(
-    Followed { role, family }: Followed,
+    Followed { role, family, .. }: Followed,
     arguments: &[u64; 6],
     freed: Option<Block>,
 ) -> bool {
@@ -147,12 +148,16 @@ impl Heap {
             map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
+        for (name, address) in functions.iter().flat_map(|one| one.at.iter().map(|at| (&one.name, *at))) {
+            self.add_function(address, name);
+        }
     }
 
     /// A function has been found.
     pub fn add_function(&mut self, address: u64, name: &str) {
-        if let Some(HeapFunction { role, family, .. }) = self.names.get(name) {
-            self.functions.insert(address, Followed { role: *role, family: *family });
+        if let Some(HeapFunction { role, family, zeroed, .. }) = self.names.get(name) {
+            let followed = Followed { role: *role, family: *family, zeroed: *zeroed };
+            self.functions.insert(address, followed);
         }
     }
 
@@ -185,20 +190,39 @@ impl Heap {
         self.functions.contains_key(&function)
     }
 
-    /// The thread is at a site, with a stack that has given up what stood at `stack`.
-    pub fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) {
-        let Some(call) = thread.allocating.take_if(|call| call.stack <= stack) else { return };
+    /// The thread is at a site, with a stack that has given up what stood at `stack`. What it got there
+    /// that nobody has written.
+    pub fn came_back(
+        &mut self,
+        thread: &mut Thread,
+        pc: u64,
+        stack: u64,
+        value: u64,
+    ) -> Option<Range<u64>> {
+        let call = thread.allocating.take_if(|call| call.stack <= stack)?;
         cpu().shadow = SHADOW_BASE;
         cpu().owner_mask = owners::mask(false);
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
-            return;
+            return None;
         }
+        let got = self.note_block(&call, value)?;
+        let kept = match (call.followed.role, call.freed) {
+            (HeapRole::Resize(..), Some(before)) => before.size,
+            // Nobody knows how much of it was there before.
+            (HeapRole::Resize(..), None) if call.arguments[0] != 0 => return None,
+            _ => 0,
+        };
+        (!call.followed.zeroed).then(|| got.start.saturating_add(kept)..got.end)
+    }
+
+    /// The block that a call has allocated, if it has.
+    fn note_block(&mut self, call: &HeapCall, value: u64) -> Option<Range<u64>> {
         let (arguments, family) = (&call.arguments, call.followed.family);
         let (block, caller) = (|size| Block { size, family }, call.back);
         match call.followed.role {
             HeapRole::Allocate(size, count) => {
-                self.allocate(value, block(bytes(arguments, size, count)), caller);
+                self.allocate(value, block(bytes(arguments, size, count)), caller)
             }
             HeapRole::AllocateFixed(size) => self.allocate(value, block(size), caller),
             HeapRole::Resize(size, count) => {
@@ -206,21 +230,22 @@ impl Heap {
                 if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
                     // It failed, and everything is as it was.
                     self.allocate(arguments[0], before, caller);
-                } else {
-                    self.allocate(value, block(wanted), caller);
+                    return None;
                 }
+                self.allocate(value, block(wanted), caller)
             }
             HeapRole::AllocateTo(size) if value == 0 => {
                 let stored = guest::read_u64(arguments[0]).unwrap_or(0);
-                self.allocate(stored, block(bytes(arguments, size, None)), caller);
+                self.allocate(stored, block(bytes(arguments, size, None)), caller)
             }
             HeapRole::Measure => {
                 let known = self.live.get(&arguments[0]).copied();
                 if let Some(block) = known.filter(|block| block.size < value) {
                     self.allocate(arguments[0], Block { size: value, ..block }, caller);
                 }
+                None
             }
-            HeapRole::AllocateTo(_) | HeapRole::Free => {}
+            HeapRole::AllocateTo(_) | HeapRole::Free => None,
         }
     }
 
@@ -233,8 +258,8 @@ impl Heap {
         Some(block)
     }
 
-    fn allocate(&mut self, begin: u64, block: Block, caller: u64) {
-        let Some(end) = begin.checked_add(block.size).filter(|_| begin != 0) else { return };
+    fn allocate(&mut self, begin: u64, block: Block, caller: u64) -> Option<Range<u64>> {
+        let end = begin.checked_add(block.size).filter(|_| begin != 0)?;
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);
@@ -248,6 +273,7 @@ impl Heap {
         for beside in self.beside(begin, end) {
             Shadow.paint_blank(beside, BETWEEN);
         }
+        Some(begin..end)
     }
 
     /// Whether the last granule of one more block is tested.

@@ -138,6 +138,9 @@ pub fn look(thread: &Thread) {
     if !matches!(accesses, Accesses::Repeat { .. }) {
         let mut put = |write, address, size| engine().test(registers.pc, write, address, size);
         explicit::each(&instruction, registers, &thread.vector, &mut put);
+        if engine().config.plan.scramble {
+            engine().suspect_compared(thread, registers.pc);
+        }
         engine().compare(&strays::forms(&instruction, &accesses));
     }
 }

@@ -223,8 +223,10 @@ impl Engine {
             bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
             self.record(&bytes);
         }
-        if let Some(heap) = &mut self.heap {
-            heap.came_back(thread, pc, stack.wrapping_sub(8), value);
+        let heap = self.heap.as_mut();
+        let fresh = heap.and_then(|heap| heap.came_back(thread, pc, stack.wrapping_sub(8), value));
+        if let Some(fresh) = fresh.filter(|_| self.config.plan.scramble) {
+            self.scramble(fresh);
         }
     }
 

@@ -3,7 +3,8 @@
 
 use super::contexts::InCall;
 use super::source::Source;
-use super::{diverge, finish, memory, replayer};
+use super::{diverge, finish, is_scrambled, memory, replayer};
+use crate::runner::clock;
 use crate::runner::cpu::{NOT_STARTED, cpu};
 use crate::runner::engine::engine;
 use crate::runner::layout;
@@ -29,6 +30,12 @@ pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check:
         _ => {}
     }
     others_wrote();
+    if is_scrambled()
+        && let Some(Entry::Call(Call { time, .. }) | Entry::Switch { time, .. }) = replayer().source.peek()
+        && *time != clock::now()
+    {
+        diverge(&format!("made {} at another time", name(number)));
+    }
     match replayer().source.peek() {
         Some(Entry::Call(_)) => complete(call),
         Some(Entry::Switch { .. } | Entry::Exec) => replayer().contexts.park_in(call),
@@ -90,7 +97,7 @@ fn complete(made: InCall) {
     if call.number != number {
         diverge(&format!("made {} in place of {}", name(number), name(call.number)));
     }
-    if call.check != check {
+    if call.check != check && !is_scrambled() {
         diverge(&format!("made {} with other registers, stack or data", name(number)));
     }
     replayer().checks += 1;
@@ -115,6 +122,9 @@ fn complete(made: InCall) {
         }
     }
     let before = engine().before_call(number, arguments);
+    if is_scrambled() {
+        engine().suspect_handed((number, arguments), call.answer, cpu().registers.pc);
+    }
     write_payload(&call.writes);
     engine().record_buffers(number, arguments, call.answer, before);
     make::answered(replayer().contexts.current(), number, arguments, call.answer);

@@ -160,6 +160,20 @@ impl Watch {
         (plan, Box::new(self.feed(process, modules)))
     }
 
+    /// The consumer of a process of a recording, and where functions of these names are.
+    pub fn located(
+        &self,
+        process: i32,
+        maps: &[ModuleMap],
+        names: &[String],
+    ) -> (Vec<(u64, String)>, Box<dyn Consumer>) {
+        let modules = Modules::default();
+        for map in maps {
+            modules.note(map, names, &[]);
+        }
+        (modules.functions(0), Box::new(self.feed(process, modules)))
+    }
+
     /// What was found in a run that is over.
     pub fn finish(self, crashes: &[CrashReport]) -> Found {
         let stopped = self.shared.stopped.load(Ordering::Relaxed);
