@@ -33,10 +33,13 @@ const TESTED_OF_CALLER: u64 = 64;
 const SAMPLED_TAILS: u64 = 512;
 /// Bytes on either side of a block where an access is suspicious.
 const BESIDE: u64 = 64;
+/// Blocks from this size on may have a mapping of their own.
+const MAPPED: u64 = 64 << 10;
+const PAGE: u64 = 4096;
 /// How far compilers let a pointer count from before an array.
 const NEAR: u64 = 128;
-/// Reads of the C library that are this wide may go past the end of a string.
-const VECTOR: u32 = 16;
+/// How far ahead of what they have seen the C library's string functions read.
+const AHEAD: u64 = 160;
 
 /// The call of an allocator that a thread is in.
 #[derive(Clone, Copy)]
@@ -148,7 +151,9 @@ impl Heap {
             map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
-        for (name, address) in functions.iter().flat_map(|one| one.at.iter().map(|at| (&one.name, *at))) {
+        for (name, address) in
+            functions.iter().flat_map(|one| one.at.iter().map(|at| (&one.name, *at)))
+        {
             self.add_function(address, name);
         }
     }
@@ -183,6 +188,13 @@ impl Heap {
         cpu().shadow = BLANK_BASE;
         cpu().owner_mask = owners::mask(true);
         unusual
+    }
+
+    /// Whether code of the C library is the allocator's: it lies between functions that are followed. What the
+    /// library does when a thread ends it does there, though nobody has called these.
+    pub fn is_own(&self, pc: u64, library: &Range<u64>) -> bool {
+        let inside = || self.functions.keys().filter(|function| library.contains(function));
+        inside().any(|function| *function <= pc) && inside().any(|function| *function > pc)
     }
 
     /// Whether a function is followed.
@@ -289,8 +301,13 @@ impl Heap {
         let before = self.live.range(..begin).next_back().map_or(0, |(at, block)| block.end(*at));
         let after = self.live.range(begin + 1..).next().map_or(u64::MAX, |(at, _)| *at);
         let end = end.next_multiple_of(GRANULE);
-        let low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
-        [low & !(GRANULE - 1)..begin & !(GRANULE - 1), end..end.saturating_add(BESIDE).min(after)]
+        let mut low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
+        let mut high = end.saturating_add(BESIDE).min(after);
+        if end - begin >= MAPPED {
+            // What is mapped next to it is somebody else's.
+            (low, high) = (low.max(begin & !(PAGE - 1)), high.min(end.next_multiple_of(PAGE)));
+        }
+        [low & !(GRANULE - 1)..begin & !(GRANULE - 1), end..high]
     }
 
     /// The live block that an address is in: where it begins and ends.
@@ -327,7 +344,7 @@ impl Heap {
         &mut self,
         look: Look,
         shadow: &mut Shadow,
-        library: impl FnOnce() -> bool,
+        reads_ahead: impl FnOnce() -> bool,
     ) -> bool {
         let Look { address, size, write } = look;
         let end = address.saturating_add(u64::from(size));
@@ -336,16 +353,16 @@ impl Heap {
             self.tire(end - 1, shadow);
             return false;
         }
-        if write || size < VECTOR || !library() {
+        if write || !reads_ahead() {
             return true;
         }
         // String functions go on in whole vectors behind the first: into whatever is there. The first
-        // begins where the string does.
+        // begins where the string does, and is not aligned.
         let last = self.live.range(..end).next_back();
-        let touches =
-            last.is_some_and(|(at, block)| block.end(*at).next_multiple_of(GRANULE) > address);
+        let comes_from =
+            |(at, block): (&u64, &Block)| block.end(*at).saturating_add(AHEAD) > address;
         let goes_on = address.is_multiple_of(u64::from(size));
-        !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
+        !last.is_some_and(comes_from) && !goes_on && shadow.bits(address, 1) & FREED != 0
     }
 
     /// A last granule that is used all the time is worth less than what the looks cost.

@@ -295,13 +295,23 @@ impl Engine {
             self.stops.told.insert(back);
         }
         let heap = self.heap.as_mut();
-        if heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments)) {
+        let unusual =
+            heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments));
+        if unusual && !self.is_own_call(back) {
             self.record_suspect(
                 function,
                 Look { address: arguments[0], size: 0, write: false },
                 CALL,
             );
         }
+    }
+}
+
+impl Engine {
+    /// Whether an allocator was called by itself.
+    fn is_own_call(&self, back: u64) -> bool {
+        let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
+        heap.is_own(back, &library)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Bug rules on the command line: which ones ([`choose`]), where the program's files are
 //! ([`modules`]), the consumer that checks while the program runs ([`watch`]) or is replayed
 //! ([`recorded`]), children that go on from their parent's state ([`forks`]), what nobody has written
-//! ([`unwritten`]), rules that are switched on and off meanwhile ([`switch`]).
+//! ([`unwritten`]), what was suspected ([`doubt`]), rules that are switched on and off meanwhile ([`switch`]).
 
 mod choose;
+mod doubt;
 mod forks;
 mod modules;
 pub mod recorded;

@@ -31,7 +31,8 @@ pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check:
     }
     others_wrote();
     if is_scrambled()
-        && let Some(Entry::Call(Call { time, .. }) | Entry::Switch { time, .. }) = replayer().source.peek()
+        && let Some(Entry::Call(Call { time, .. }) | Entry::Switch { time, .. }) =
+            replayer().source.peek()
         && *time != clock::now()
     {
         diverge(&format!("made {} at another time", name(number)));
@@ -206,6 +207,11 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             return Done::Gone;
         }
         libc::SYS_exit_group => match replayer().source.peek() {
+            Some(Entry::End(Ending::Exit(code)))
+                if is_scrambled() && *code != a[0] as u8 as i32 =>
+            {
+                diverge(&format!("ended with {}", a[0] as u8))
+            }
             Some(Entry::End(ending)) => finish(Some(*ending)),
             _ => finish(Some(Ending::Exit(a[0] as i32))),
         },

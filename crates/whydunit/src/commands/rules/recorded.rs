@@ -78,9 +78,13 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Duration) -> anyhow::Result
         begun.filter(|start| session.recording().has_begun(start.process)).collect();
     if chosen.rules.iter().any(unwritten::concerns) {
         for start in &begun {
-            let known = screened.suspicious.contains(&start.pid);
-            if !known && unwritten::is_used(&session, start.process, chosen)? {
+            if screened.suspicious.contains(&start.pid) {
+                continue;
+            }
+            let doubts = unwritten::doubts(&session, start.process, chosen)?;
+            if !doubts.is_empty() {
                 screened.suspicious.insert(start.pid);
+                screened.doubts.extend(doubts);
             }
         }
     }
@@ -88,9 +92,9 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Duration) -> anyhow::Result
         return Ok((outcome, screened));
     }
     if spent >= patience {
-        let what = match screened.suspicious.is_empty() {
-            true => "the rules were not followed to the crash",
-            false => "something is suspicious, and was not followed",
+        let what = match screened.doubts.first() {
+            None => "the rules were not followed to the crash".to_owned(),
+            Some(doubt) => format!("something is suspicious, and was not followed ({doubt})"),
         };
         render::note(&format!(
             "{what}, as the run was long and that takes a hundred times as long; to do so all the \

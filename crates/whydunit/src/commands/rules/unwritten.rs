@@ -4,7 +4,6 @@
 use super::choose::Chosen;
 use super::recorded::{heap_functions, mapped};
 use super::watch::Watch;
-use crate::commands::run::fault_or_input;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
 use events::Plan;
@@ -15,8 +14,8 @@ pub fn concerns(rule: &Rule) -> bool {
     Needs::of(rule).writes
 }
 
-/// Whether one process of a recording is suspicious.
-pub fn is_used(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<bool> {
+/// What is suspicious in one process of a recording; nothing if what nobody wrote makes no difference.
+pub fn doubts(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<Vec<String>> {
     let watch = Watch::new(&Chosen { rules: Vec::new(), ..chosen.clone() });
     let mut heap = heap_functions(&chosen.allocators);
     let names: Vec<String> = heap.iter().map(|function| function.name.clone()).collect();
@@ -29,7 +28,12 @@ pub fn is_used(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Resu
     let plan = Plan { functions, heap, quiet: true, scramble: true, ..Plan::default() };
     let mut consumer = Some(consumer);
     let mut make = |_| consumer.take().unwrap_or_else(|| Box::new(events::Discard::default()));
-    let replayed = session.replay_and_report(process, plan, Shown::Nothing, &mut make);
-    let (replayed, _) = replayed.map_err(fault_or_input)?;
-    Ok(replayed.divergence.is_some() || !watch.finish(&[]).suspicious.is_empty())
+    // A guest that goes astray can take the engine with it.
+    let replayed = session.replay(process, plan, Shown::Nothing, &mut make);
+    let same = replayed.is_ok_and(|replayed| replayed.divergence.is_none());
+    let mut doubts = watch.finish(&[]).doubts;
+    if !same && doubts.is_empty() {
+        doubts.push("what nobody wrote makes a difference".to_owned());
+    }
+    Ok(doubts)
 }
