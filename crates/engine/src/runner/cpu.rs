@@ -12,6 +12,7 @@
 //! ```
 
 use super::follow::Follow;
+use super::ledger::UnderWay;
 use std::arch::global_asm;
 use std::mem::offset_of;
 
@@ -87,6 +88,8 @@ pub struct Cpu {
     pub user_end: u64,
     /// A call that is followed.
     pub follow: Follow,
+    /// A call that is entered in the ledger.
+    pub ledger: UnderWay,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -125,6 +128,7 @@ pub static mut CPU: Cpu = Cpu {
     owner_mask: 0,
     user_end: super::layout::USER_END,
     follow: Follow::NONE,
+    ledger: UnderWay::NONE,
     entry: 0,
     vector_state: 0,
     attention: 0,

@@ -9,6 +9,7 @@ use super::events::Ring;
 use super::futex::Futexes;
 use super::heap::{self, Heap};
 use super::layout;
+use super::ledger::Ledger;
 use super::load::Arguments;
 use super::memory::Memory;
 use super::record::region::Region;
@@ -90,6 +91,8 @@ pub struct Engine {
     pub shadow: Option<Shadow>,
     /// Blocks of the guest's heap, where the plan has them painted.
     pub heap: Option<Heap>,
+    /// The same where only unusual calls are told.
+    pub ledger: Option<Ledger>,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -180,6 +183,7 @@ impl Engine {
             plan_number: 0,
             shadow: None,
             heap: None,
+            ledger: None,
             stops: Stops::default(),
             repeating: None,
         });
@@ -220,6 +224,9 @@ impl Engine {
             if !plan.heap.is_empty() {
                 self.heap.get_or_insert_default().arrange(&plan.heap);
             }
+        }
+        if plan.has_ledger() {
+            self.ledger.get_or_insert_default().arrange(&plan.heap);
         }
         self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);

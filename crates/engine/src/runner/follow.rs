@@ -64,7 +64,8 @@ pub fn what(marks: Marks) -> u32 {
 extern "C" fn follow() {
     let at = &cpu().follow;
     let (pc, stack, value, back) = (at.place, at.stack, at.value, at.back);
-    let marks = Marks { enters: at.what & 1 != 0, returns: at.what & 2 != 0, follows: true };
+    let (enters, returns) = (at.what & 1 != 0, at.what & 2 != 0);
+    let marks = Marks { enters, returns, follows: true, ..Marks::default() };
     let (arguments, thread) = (at.arguments, running());
     engine().followed(thread, (pc, marks), (stack, value), (back, arguments));
 }

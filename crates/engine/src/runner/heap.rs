@@ -64,9 +64,11 @@ pub struct Look {
 
 /// A function that is followed.
 #[derive(Clone, Copy)]
-struct Followed {
-    role: HeapRole,
-    family: u8,
+pub struct Followed {
+    /// What it does.
+    pub role: HeapRole,
+    /// Whose it is.
+    pub family: u8,
 }
 
 /// A live block.
@@ -117,16 +119,17 @@ fn paint(range: Range<u64>, bits: u8) {
     Shadow.paint(&Paint { range, bits });
 }
 
-fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
+/// The bytes that a call asks for.
+pub fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
     let count = count.map_or(1, |count| arguments[usize::from(count % 6)]);
     arguments[usize::from(size % 6)].saturating_mul(count)
 }
 
-/// Whether a call is, that frees this block.
-fn is_unusual(
+/// Whether a call is, that frees a live block of this family.
+pub fn is_unusual(
     Followed { role, family }: Followed,
     arguments: &[u64; 6],
-    freed: Option<Block>,
+    freed: Option<u8>,
 ) -> bool {
     let size = match role {
         HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
@@ -136,8 +139,7 @@ fn is_unusual(
         HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
     };
     let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
-    let own = freed.is_some_and(|block| block.family == family);
-    !ORDINARY_SIZES.contains(&size) || frees && !own
+    !ORDINARY_SIZES.contains(&size) || frees && freed != Some(family)
 }
 
 impl Heap {
@@ -173,7 +175,7 @@ impl Heap {
         let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));
         // Before the function does it, so that nobody else has the memory yet.
         let freed = frees.then(|| self.free(arguments[0])).flatten();
-        let unusual = is_unusual(followed, &arguments, freed);
+        let unusual = is_unusual(followed, &arguments, freed.map(|block| block.family));
         thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
         cpu().shadow = BLANK_BASE;
         cpu().owner_mask = owners::mask(true);

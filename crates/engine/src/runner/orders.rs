@@ -54,6 +54,9 @@ impl Engine {
                     if let Some(heap) = &mut self.heap {
                         heap.add_function(function, &name);
                     }
+                    if let Some(ledger) = &mut self.ledger {
+                        ledger.add_function(function, &name);
+                    }
                     self.cache.drop_covering(function);
                 }
             }

@@ -5,6 +5,7 @@
 mod choose;
 mod forks;
 mod modules;
+pub mod quiet;
 pub mod recorded;
 mod switch;
 mod watch;

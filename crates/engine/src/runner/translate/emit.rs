@@ -29,6 +29,10 @@ pub struct Emit {
     bytes: Vec<u8>,
 }
 
+/// A displacement of one byte that is filled in later.
+#[derive(Clone, Copy)]
+pub struct ShortHole(usize);
+
 /// A 32-bit displacement that is not known yet.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
@@ -419,6 +423,35 @@ impl Emit {
         self.raw(&[0xe3, bytes as u8]);
     }
 
+    /// `jrcxz` to a place not known yet that is close.
+    pub fn jump_if_rcx_zero_hole(&mut self) -> ShortHole {
+        self.raw(&[0xe3, 0]);
+        ShortHole(self.bytes.len() - 1)
+    }
+
+    /// Fills a hole with the way to the next byte.
+    pub fn fill_short(&mut self, hole: ShortHole) {
+        let distance = self.bytes.len() - hole.0 - 1;
+        self.bytes[hole.0] = i8::try_from(distance).expect("close by") as u8;
+    }
+
+    /// `jmp` over the next `bytes`.
+    pub fn jump_short(&mut self, bytes: i8) {
+        self.raw(&[0xeb, bytes as u8]);
+    }
+
+    /// `not register`: leaves flags alone.
+    pub fn complement(&mut self, register: u8) {
+        self.raw(&[Self::rex(true, 0, register), 0xf7, 0xd0 | register & 7]);
+    }
+
+    /// `mov [base + displacement], register` (32 bits).
+    pub fn store_word(&mut self, base: u8, displacement: i32, register: u8) {
+        self.rex_if_needed(false, register, base);
+        self.bytes.push(0x89);
+        self.memory(register, base, displacement);
+    }
+
     fn hole(&mut self) -> Hole {
         self.imm32(0);
         Hole(self.bytes.len() - 4)
@@ -501,6 +534,10 @@ mod tests {
             (disassemble(|e| e.load_word(9, 9, 0x1000)), "mov r9d, [r9*8+1000h]"),
             (disassemble(|e| e.jump_register(2)), "jmp rdx"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
+            (disassemble(|e| e.complement(1)), "not rcx"),
+            (disassemble(|e| e.complement(9)), "not r9"),
+            (disassemble(|e| e.store_word(2, 8, 1)), "mov [rdx+8], ecx"),
+            (disassemble(|e| e.store_word(2, 0, 9)), "mov [rdx], r9d"),
             (disassemble(|e| e.shift_right(1, 1, 9)), "shrx rcx, rcx, r9"),
             (disassemble(|e| e.shift_right(12, 4, 3)), "shrx r12, rsp, rbx"),
             (disassemble(|e| e.select_bits(9, 9, CELL)), "pext r9, r9, [73000010h]"),
