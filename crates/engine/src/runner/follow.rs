@@ -15,6 +15,7 @@ use super::engine::{engine, running};
 use super::translate::superblock::Marks;
 use std::arch::global_asm;
 use std::mem::offset_of;
+use std::sync::LazyLock;
 
 /// What translated code tells of the call, and where registers are meanwhile.
 #[repr(C)]
@@ -53,7 +54,10 @@ impl Follow {
 
 /// Whether the processor tells which vector registers are in use, which the trampoline asks.
 pub fn is_possible() -> bool {
-    std::arch::x86_64::__cpuid_count(0xd, 1).eax & 4 != 0
+    // A hypervisor is asked, which takes as long as a translation.
+    static POSSIBLE: LazyLock<bool> =
+        LazyLock::new(|| std::arch::x86_64::__cpuid_count(0xd, 1).eax & 4 != 0);
+    *POSSIBLE
 }
 
 /// Marks as translated code stores them.

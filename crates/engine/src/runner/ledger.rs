@@ -101,6 +101,9 @@ pub enum Deed {
     Allocates(u8),
     /// Frees the block of this family that its first argument points to.
     Frees(u8),
+    /// The same, and calls nothing on the way that would be entered, so that nobody needs to know when it
+    /// returns: `free` of the C library.
+    FreesAlone(u8),
 }
 
 /// A block.
@@ -147,6 +150,8 @@ struct Unusual {
 pub struct Ledger {
     names: BTreeMap<String, HeapFunction>,
     functions: AddressMap<Followed>,
+    /// Those of them that are [`Deed::FreesAlone`].
+    alone: AddressMap<()>,
     /// Regions that have lines.
     regions: u64,
     /// Sites by their numbers, from 1 on.
@@ -165,10 +170,17 @@ impl Ledger {
     }
 
     /// A function has been found.
-    pub fn add_function(&mut self, address: u64, name: &str) {
-        if let Some(HeapFunction { role, family, .. }) = self.names.get(name) {
-            self.functions.insert(address, Followed { role: *role, family: *family });
+    pub fn add_function(&mut self, address: u64, name: &str, library: bool) {
+        let Some(HeapFunction { role, family, .. }) = self.names.get(name) else { return };
+        self.functions.insert(address, Followed { role: *role, family: *family });
+        if library && *role == HeapRole::Free {
+            self.alone.insert(address, ());
         }
+    }
+
+    /// Whether nobody needs to know when a function returns.
+    pub fn is_alone(&self, function: u64) -> bool {
+        self.alone.contains_key(&function)
     }
 
     /// Whether a function is followed.
@@ -182,7 +194,10 @@ impl Ledger {
             Followed { role: HeapRole::Allocate(0, None), family } => {
                 Some(Deed::Allocates(*family))
             }
-            Followed { role: HeapRole::Free, family } => Some(Deed::Frees(*family)),
+            Followed { role: HeapRole::Free, family } => Some(match self.is_alone(function) {
+                true => Deed::FreesAlone(*family),
+                false => Deed::Frees(*family),
+            }),
             _ => None,
         }
     }
@@ -313,18 +328,20 @@ impl Ledger {
     /// A function that makes blocks of a family, and what it is called with for one of a size.
     fn maker(&self, family: u8, size: u64) -> Option<(u64, [u64; 6])> {
         let of_family = self.functions.iter().filter(|(_, one)| one.family == family);
-        of_family.filter_map(|(function, followed)| {
-            let mut arguments = [0; 6];
-            match followed.role {
-                HeapRole::Allocate(bytes, count) => {
-                    arguments[usize::from(bytes % 6)] = size;
-                    count.iter().for_each(|count| arguments[usize::from(count % 6)] = 1);
+        of_family
+            .filter_map(|(function, followed)| {
+                let mut arguments = [0; 6];
+                match followed.role {
+                    HeapRole::Allocate(bytes, count) => {
+                        arguments[usize::from(bytes % 6)] = size;
+                        count.iter().for_each(|count| arguments[usize::from(count % 6)] = 1);
+                    }
+                    HeapRole::AllocateFixed(_) => {}
+                    _ => return None,
                 }
-                HeapRole::AllocateFixed(_) => {}
-                _ => return None,
-            }
-            Some((*function, arguments))
-        }).min()
+                Some((*function, arguments))
+            })
+            .min()
     }
 
     fn releaser(&self, family: u8) -> Option<u64> {
@@ -387,6 +404,10 @@ impl Ledger {
         if let Some(block) = live {
             let freed = self.number(back);
             self.put(pointer, Block { freed, ..block });
+        }
+        if self.is_alone(function) {
+            cpu().ledger.stack = 0;
+            return unusual;
         }
         let before = live.map(|block| (pointer, block));
         let told = is_unusual;
@@ -473,11 +494,15 @@ impl Engine {
         arguments: [u64; 6],
     ) {
         let Some(ledger) = &mut self.ledger else { return };
+        let alone = ledger.is_alone(function);
         if let Some(unusual) = ledger.entered(thread, function, at, arguments, &self.memory) {
             let look = Look { address: arguments[0], size: 0, write: false };
             self.record_suspect(function, look, UNUSUAL);
             self.record_life(at.0, unusual.block);
             self.record_enter(function, at, arguments);
+            if alone {
+                self.record_back(at.1, at.0.wrapping_add(8), 0);
+            }
         }
     }
 

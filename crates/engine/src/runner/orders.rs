@@ -6,6 +6,7 @@
 
 use super::engine::Engine;
 use super::events::{self, Ring};
+use super::heap;
 use super::layout;
 use super::report;
 use super::sys;
@@ -55,7 +56,9 @@ impl Engine {
                         heap.add_function(function, &name);
                     }
                     if let Some(ledger) = &mut self.ledger {
-                        ledger.add_function(function, &name);
+                        let code = self.memory.find(function);
+                        let library = code.is_some_and(|(_, code)| heap::is_c_library(code));
+                        ledger.add_function(function, &name, library);
                     }
                     self.cache.drop_covering(function);
                 }

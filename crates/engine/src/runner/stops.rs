@@ -211,12 +211,15 @@ impl Engine {
     }
 
     fn add_site(&mut self, function: u64, back: u64) {
-        let mut changed = self.stops.sites.insert(back);
-        match &mut self.ledger {
-            Some(ledger) if ledger.follows(function) => sites::number(back, ledger.number(back) << 8),
-            _ => sites::tell(back),
+        let kind = self.kind_of_sites(function);
+        let number = self.ledger.as_mut().map_or(0, |ledger| ledger.number(back));
+        sites::set(kind, back, number);
+        if kind == sites::Kind::Passed {
+            return;
         }
+        let mut changed = self.stops.sites.insert(back);
         if self.tells(function) {
+            // It may be known as one where nothing is told.
             changed |= self.stops.told.insert(back) && self.ledger.is_some();
         }
         if changed {
@@ -230,10 +233,19 @@ impl Engine {
         let Some(ledger) = &self.ledger else { return marks };
         let quiet = marks.returns && !marks.enters && !self.stops.is_told(pc);
         Marks {
-            quiet: marks.enters && ledger.follows(pc),
+            sites: self.kind_of_sites(pc),
             deed: ledger.deed(pc).filter(|_| marks.enters && !marks.returns),
             site: ledger.known(pc).filter(|_| quiet),
             ..marks
+        }
+    }
+
+    /// What happens where a function returns to.
+    fn kind_of_sites(&self, function: u64) -> sites::Kind {
+        match &self.ledger {
+            Some(ledger) if ledger.is_alone(function) => sites::Kind::Passed,
+            Some(ledger) if ledger.follows(function) => sites::Kind::Entered,
+            _ => sites::Kind::Told,
         }
     }
 
@@ -325,12 +337,7 @@ impl Engine {
 
 impl Engine {
     /// Tells of a call.
-    pub fn record_enter(
-        &mut self,
-        function: u64,
-        (stack, back): (u64, u64),
-        arguments: [u64; 6],
-    ) {
+    pub fn record_enter(&mut self, function: u64, (stack, back): (u64, u64), arguments: [u64; 6]) {
         let mut bytes = record::ENTER.to_le_bytes().to_vec();
         bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
         bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));

@@ -9,6 +9,7 @@ use super::accesses::{self, Accesses};
 use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
 use super::observe::NEVER_RESERVED;
 use crate::runner::ledger::Deed;
+use crate::runner::sites;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -101,8 +102,8 @@ pub struct Marks {
     pub returns: bool,
     /// The engine follows calls itself: it is called instead of a record being written.
     pub follows: bool,
-    /// Calls of the function are not told.
-    pub quiet: bool,
+    /// Where the function may return to.
+    pub sites: sites::Kind,
     /// What an ordinary call of it does to the [ledger](crate::runner::ledger).
     pub deed: Option<Deed>,
     /// The number that the place has in the ledger, if only what is entered there returns to it.

@@ -14,10 +14,7 @@ pub fn quietened(plan: Plan, chosen: &Chosen) -> Plan {
     let allocates = |rule: &Rule| Needs::of(rule).allocations;
     // The runner knows families by eight bits. Whoever wants to end the program is told at once.
     let possible = chosen.allocators.families() <= i64::from(u8::MAX) && !chosen.first_only;
-    if !possible
-        || !chosen.rules.iter().all(is_content)
-        || !chosen.rules.iter().any(allocates)
-    {
+    if !possible || !chosen.rules.iter().all(is_content) || !chosen.rules.iter().any(allocates) {
         return plan;
     }
     let heap = heap_functions(&chosen.allocators);

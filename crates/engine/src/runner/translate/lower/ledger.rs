@@ -43,7 +43,6 @@ impl Lower<'_> {
     pub(super) fn enter_in_ledger(&mut self, deed: Deed) {
         let mut ways = Ways::default();
         self.pass_inner_call(&mut ways);
-        self.emit.store_cell(cell(BACK), RDX);
         match deed {
             Deed::Allocates(_) => {
                 // Sizes that have no room in a line.
@@ -51,8 +50,13 @@ impl Lower<'_> {
                 self.emit.shift_right(RCX, RDI, RCX);
                 self.unless_zero(&mut ways.slow);
             }
-            Deed::Frees(family) => self.release(family, &mut ways),
+            Deed::Frees(family) | Deed::FreesAlone(family) => self.release(family, &mut ways),
         }
+        if let Deed::FreesAlone(_) = deed {
+            return self.close_ledger(ways, true);
+        }
+        self.emit.load(RDX, RSP, 0);
+        self.emit.store_cell(cell(BACK), RDX);
         let family = if let Deed::Allocates(family) = deed { family } else { 0 };
         self.emit.store_cell_imm32(cell(FAMILY), family.into());
         self.emit.store_cell(cell(VALUE), RDI);
@@ -83,7 +87,7 @@ impl Lower<'_> {
     /// The block that rdi points to is freed, if it is a live one of the family.
     fn release(&mut self, family: u8, ways: &mut Ways) {
         self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, site_mask)));
-        self.emit.load_entry(RCX, sites::numbers());
+        self.emit.load_entry(RCX, sites::numbers(self.superblock.marks.sites));
         self.emit.store_cell(cell(SITE), RCX);
         self.emit.copy(RCX, RDI);
         let nothing = self.emit.jump_if_rcx_zero_hole();
@@ -112,11 +116,14 @@ impl Lower<'_> {
     pub(super) fn leave_in_ledger(&mut self, site: u32) {
         let mut ways = Ways::default();
         self.emit.load_cell(RCX, cell(STACK));
-        self.if_zero(&mut ways.done);
         // How far the stack is above that of the call, when it has given up the return address.
         self.emit.complement(RCX);
         self.emit.lea_scaled(RCX, Some(RSP), RCX, 1, -7);
         let same = self.emit.jump_if_rcx_zero_hole();
+        self.emit.copy(RDX, RCX);
+        self.emit.load_cell(RCX, cell(STACK));
+        self.if_zero(&mut ways.done);
+        self.emit.copy(RCX, RDX);
         self.below(&mut ways);
         self.emit.fill_short(same);
         self.emit.load_cell(RCX, cell(BACK));
@@ -125,12 +132,10 @@ impl Lower<'_> {
         self.unless_zero(&mut ways.slow);
         self.emit.load_cell(RCX, cell(FAMILY));
         let frees = self.emit.jump_if_rcx_zero_hole();
-        self.emit.copy(RCX, RAX);
-        let nothing = self.emit.jump_if_rcx_zero_hole();
+        // If it failed there is a block at zero, which nobody asks for.
         self.find_line(RAX, &mut ways);
         self.write_line(site);
         self.emit.fill_short(frees);
-        self.emit.fill_short(nothing);
         self.emit.load_constant(RCX, 0);
         self.emit.store_cell(cell(STACK), RCX);
         self.close_ledger(ways, false);

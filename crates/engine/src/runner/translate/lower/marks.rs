@@ -112,8 +112,7 @@ impl Lower<'_> {
     fn know_site(&mut self) {
         self.emit.load(RDX, RSP, 0);
         self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, site_mask)));
-        let known = if self.superblock.marks.quiet { sites::quiet() } else { sites::told() };
-        self.emit.load_scaled(RCX, RCX, known);
+        self.emit.load_scaled(RCX, RCX, sites::table(self.superblock.marks.sites));
         self.emit.lea_sum(RCX, RCX, RDX);
         // jrcxz over the jump
         self.emit.jump_if_rcx_zero(5);
