@@ -97,13 +97,24 @@ const ELSEWHERE: u64 = 1;
 /// What an ordinary call of a function does, if translated code can do the same to the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deed {
-    /// Returns a block of this family, of as many bytes as its first argument says.
-    Allocates(u8),
+    /// Returns a block of this family, of as many bytes as are asked for so.
+    Allocates(u8, Asked),
     /// Frees the block of this family that its first argument points to.
     Frees(u8),
     /// The same, and calls nothing on the way that would be entered, so that nobody needs to know when it
     /// returns: `free` of the C library.
     FreesAlone(u8),
+}
+
+/// How a size is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// By the first argument.
+    First,
+    /// By the second argument.
+    Second,
+    /// By the product of both.
+    Product,
 }
 
 /// A block.
@@ -190,14 +201,13 @@ impl Ledger {
 
     /// What translated code does at the entry of a function.
     pub fn deed(&self, function: u64) -> Option<Deed> {
-        match self.functions.get(&function)? {
-            Followed { role: HeapRole::Allocate(0, None), family } => {
-                Some(Deed::Allocates(*family))
-            }
-            Followed { role: HeapRole::Free, family } => Some(match self.is_alone(function) {
-                true => Deed::FreesAlone(*family),
-                false => Deed::Frees(*family),
-            }),
+        let Followed { role, family } = *self.functions.get(&function)?;
+        match role {
+            HeapRole::Allocate(0, None) => Some(Deed::Allocates(family, Asked::First)),
+            HeapRole::Allocate(1, None) => Some(Deed::Allocates(family, Asked::Second)),
+            HeapRole::Allocate(1, Some(0)) => Some(Deed::Allocates(family, Asked::Product)),
+            HeapRole::Free if self.is_alone(function) => Some(Deed::FreesAlone(family)),
+            HeapRole::Free => Some(Deed::Frees(family)),
             _ => None,
         }
     }

@@ -255,6 +255,13 @@ impl Emit {
         self.bytes.push(0xc0 | (to & 7) << 3 | from & 7);
     }
 
+    /// `mulx high, low, by`: the product of rdx and `by`. Leaves flags alone.
+    pub fn multiply(&mut self, high: u8, low: u8, by: u8) {
+        let extension = (!high >> 3 & 1) << 7 | 1 << 6 | (!by >> 3 & 1) << 5;
+        self.raw(&[0xc4, extension | 2, 0x80 | (!low & 15) << 3 | 3, 0xf6]);
+        self.bytes.push(0xc0 | (high & 7) << 3 | by & 7);
+    }
+
     /// Compares 1, 2, 4 or 8 bytes at `[base + index + displacement]` with zero; `index` is not rsp.
     pub fn compare_sum(&mut self, base: u8, index: u8, displacement: i32, bytes: u8) {
         self.compare_prefix(bytes, Self::rex(bytes == 8, 0, base) | (index >> 3) << 1);
@@ -534,6 +541,8 @@ mod tests {
             (disassemble(|e| e.load_word(9, 9, 0x1000)), "mov r9d, [r9*8+1000h]"),
             (disassemble(|e| e.jump_register(2)), "jmp rdx"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
+            (disassemble(|e| e.multiply(1, 2, 6)), "mulx rcx, rdx, rsi"),
+            (disassemble(|e| e.multiply(12, 9, 11)), "mulx r12, r9, r11"),
             (disassemble(|e| e.complement(1)), "not rcx"),
             (disassemble(|e| e.complement(9)), "not r9"),
             (disassemble(|e| e.store_word(2, 8, 1)), "mov [rdx+8], ecx"),

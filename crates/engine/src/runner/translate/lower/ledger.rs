@@ -4,9 +4,9 @@
 //! rcx and rdx are in their slots. Flags are left alone: conditions become numbers that are zero.
 
 use super::{Lower, SLOT_RCX, SLOT_RDX, slot};
-use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSP};
+use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
 use crate::runner::cpu::{self, Cpu};
-use crate::runner::ledger::{self, Deed, Line, UnderWay};
+use crate::runner::ledger::{self, Asked, Deed, Line, UnderWay};
 use crate::runner::sites;
 use crate::runner::translate::emit::Hole;
 use std::mem::offset_of;
@@ -43,25 +43,44 @@ impl Lower<'_> {
     pub(super) fn enter_in_ledger(&mut self, deed: Deed) {
         let mut ways = Ways::default();
         self.pass_inner_call(&mut ways);
-        match deed {
-            Deed::Allocates(_) => {
-                // Sizes that have no room in a line.
-                self.emit.load_constant(RCX, 32);
-                self.emit.shift_right(RCX, RDI, RCX);
-                self.unless_zero(&mut ways.slow);
+        let family = match deed {
+            Deed::Allocates(family, asked) => {
+                self.asked(asked, &mut ways);
+                family
             }
-            Deed::Frees(family) | Deed::FreesAlone(family) => self.release(family, &mut ways),
-        }
-        if let Deed::FreesAlone(_) = deed {
-            return self.close_ledger(ways, true);
-        }
+            Deed::Frees(family) => {
+                self.release(family, &mut ways);
+                self.emit.store_cell(cell(VALUE), RDI);
+                0
+            }
+            Deed::FreesAlone(family) => {
+                self.release(family, &mut ways);
+                return self.close_ledger(ways, true);
+            }
+        };
         self.emit.load(RDX, RSP, 0);
         self.emit.store_cell(cell(BACK), RDX);
-        let family = if let Deed::Allocates(family) = deed { family } else { 0 };
         self.emit.store_cell_imm32(cell(FAMILY), family.into());
-        self.emit.store_cell(cell(VALUE), RDI);
         self.emit.store_cell(cell(STACK), RSP);
         self.close_ledger(ways, true);
+    }
+
+    /// Notes the size that is asked for, if a line has room for it.
+    fn asked(&mut self, asked: Asked, ways: &mut Ways) {
+        let size = match asked {
+            Asked::First => RDI,
+            Asked::Second => RSI,
+            Asked::Product => {
+                self.emit.copy(RDX, RDI);
+                self.emit.multiply(RCX, RDX, RSI);
+                self.unless_zero(&mut ways.slow);
+                RDX
+            }
+        };
+        self.emit.load_constant(RCX, 32);
+        self.emit.shift_right(RCX, size, RCX);
+        self.unless_zero(&mut ways.slow);
+        self.emit.store_cell(cell(VALUE), size);
     }
 
     /// Whoever is inside a call already is left alone, if that has not been left by a jump.
