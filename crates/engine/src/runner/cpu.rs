@@ -101,12 +101,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Offset of the guest's FS.
-    pub const FS: usize = offset_of!(Cpu, registers) + offset_of!(Registers, fs);
     /// Offset of the stack that Rust code had when it entered translated code.
     pub const HOST_STACK: usize = offset_of!(Cpu, host_stack);
-    /// Offset of the FS that Rust code runs with.
-    pub const HOST_FS: usize = offset_of!(Cpu, host_fs);
 }
 
 /// The block itself. Accessed by translated code, by the trampolines below, and through
