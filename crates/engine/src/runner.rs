@@ -27,6 +27,7 @@ pub mod guard;
 pub mod guest;
 pub mod heap;
 pub mod layout;
+pub mod ledger;
 pub mod load;
 pub mod memory;
 pub mod orders;

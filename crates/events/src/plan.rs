@@ -40,13 +40,14 @@ pub struct Plan {
     pub threads: Vec<u32>,
     /// What is altered.
     pub patches: Vec<Patch>,
-    /// Functions that allocate and free, which must be among `names`. Their blocks are painted into
-    /// the filter's shadow where and when they come and go, and what these functions do themselves
+    /// Functions that allocate and free, which must be among `names`. With a filter their blocks are
+    /// painted into its shadow where and when they come and go, and what these functions do themselves
     /// is not tested.
     pub heap: Vec<HeapFunction>,
     /// Calls of those functions are not events but where they are **unusual**: something is freed that
     /// is not the beginning of a live block of the same family, or a size is not one of
-    /// [`ORDINARY_SIZES`]. Each such call is a suspicion.
+    /// [`ORDINARY_SIZES`]. Each such call is a suspicion; without a filter it is told, as an event
+    /// that is [`UNUSUAL`] says.
     pub quiet: bool,
     /// Memory that those functions hand out, and that a function makes room for on its stack, holds
     /// [`SCRAMBLED`] until it is written; who compares that, or gives it to the kernel, is a suspicion. For
@@ -106,6 +107,9 @@ pub const BETWEEN: u8 = 2;
 pub const TAIL: u8 = 4;
 /// Not a shadow: the suspicion is an unusual call of an allocator.
 pub const CALL: u8 = 8;
+/// Not a shadow: an unusual call of an allocator comes next; before it calls that made, and maybe freed, the
+/// block that it is given. Of other blocks nothing is known any more.
+pub const UNUSUAL: u8 = 32;
 /// Not a shadow: an address lies in another block than the pointer that it was made from.
 pub const STRAY: u8 = 16;
 /// Not a shadow: something that nobody wrote is compared, or handed to the kernel.
@@ -235,6 +239,11 @@ impl Plan {
     /// Whether accesses are written to the stream, passed or not.
     pub fn observes_accesses(&self) -> bool {
         self.memory || self.values
+    }
+
+    /// Whether blocks of the heap are only looked up when an unusual call is told.
+    pub fn has_ledger(&self) -> bool {
+        self.quiet && !self.heap.is_empty() && !self.needs_accesses() && !self.blocks
     }
 
     /// Whether an instruction is in the code that is observed.

@@ -70,6 +70,14 @@ pub struct Segment {
     file_range: (u64, u64),
 }
 
+impl Segment {
+    /// Where in the file it starts.
+    #[must_use]
+    pub fn offset(&self) -> u64 {
+        self.file_range.0
+    }
+}
+
 /// The name and checksum of a file with this one's debug information (`.gnu_debuglink`).
 #[derive(Clone, Debug)]
 pub struct DebugLink {

@@ -33,6 +33,17 @@ pub fn fails(rule: &Rule) -> bool {
     }
 }
 
+/// Whether a condition asks for nothing that happened before.
+#[must_use]
+pub fn looks_at_now(condition: &Condition) -> bool {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.iter().all(looks_at_now),
+        Condition::Not(inner) => looks_at_now(inner),
+        Condition::Compare(..) => true,
+        Condition::OverSet(..) | Condition::OverTrace(..) | Condition::FindLast(_) => false,
+    }
+}
+
 fn fails_with(rule: &Rule, value: Value) -> bool {
     witnesses(rule, &[value], &MadeUp).0 == Truth::Fails
 }

@@ -7,6 +7,7 @@ use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
 use base::system_call::{self, Argument};
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
+use events::plan::UNUSUAL;
 use events::shape::{self, Shape, Source};
 use iced_x86::InstructionInfoFactory;
 
@@ -207,6 +208,9 @@ impl Feed {
                 self.detector.leave(function, stack, value);
             }
             Event::Fork(None) => self.detector.fork(),
+            Event::Suspect { shadow, .. } if shadow & UNUSUAL != 0 => {
+                self.detector.machine.blocks.forget_all();
+            }
             _ => {}
         }
     }

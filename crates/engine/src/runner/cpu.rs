@@ -12,6 +12,7 @@
 //! ```
 
 use super::follow::Follow;
+use super::ledger::UnderWay;
 use std::arch::global_asm;
 use std::mem::offset_of;
 
@@ -87,6 +88,8 @@ pub struct Cpu {
     pub user_end: u64,
     /// A call that is followed.
     pub follow: Follow,
+    /// A call that is entered in the ledger.
+    pub ledger: UnderWay,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -98,12 +101,8 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// Offset of the guest's FS.
-    pub const FS: usize = offset_of!(Cpu, registers) + offset_of!(Registers, fs);
     /// Offset of the stack that Rust code had when it entered translated code.
     pub const HOST_STACK: usize = offset_of!(Cpu, host_stack);
-    /// Offset of the FS that Rust code runs with.
-    pub const HOST_FS: usize = offset_of!(Cpu, host_fs);
 }
 
 /// The block itself. Accessed by translated code, by the trampolines below, and through
@@ -125,6 +124,7 @@ pub static mut CPU: Cpu = Cpu {
     owner_mask: 0,
     user_end: super::layout::USER_END,
     follow: Follow::NONE,
+    ledger: UnderWay::NONE,
     entry: 0,
     vector_state: 0,
     attention: 0,

@@ -9,6 +9,7 @@ use super::events::Ring;
 use super::futex::Futexes;
 use super::heap::{self, Heap};
 use super::layout;
+use super::ledger::Ledger;
 use super::load::Arguments;
 use super::memory::Memory;
 use super::record::region::Region;
@@ -93,6 +94,8 @@ pub struct Engine {
     pub heap: Option<Heap>,
     /// What is known of a scrambled replay.
     pub scramble: Scramble,
+    /// The same where only unusual calls are told.
+    pub ledger: Option<Ledger>,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -184,6 +187,7 @@ impl Engine {
             shadow: None,
             heap: None,
             scramble: Scramble::default(),
+            ledger: None,
             stops: Stops::default(),
             repeating: None,
         });
@@ -223,8 +227,10 @@ impl Engine {
             }
         }
         if plan.scramble {
-            self.shadow.get_or_insert_with(new_shadow);
-            self.heap.get_or_insert_default().arrange(&plan.heap);
+            self.heap.get_or_insert_default().arrange_unpainted(&plan.heap);
+        }
+        if plan.has_ledger() {
+            self.ledger.get_or_insert_default().arrange(&plan.heap);
         }
         self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);

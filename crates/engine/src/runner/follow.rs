@@ -3,12 +3,12 @@
 //!
 //! Translated code leaves what is needed in [`Follow`] and jumps to the trampoline, which puts the
 //! guest's registers away and takes them back when [`follow`] has returned. Vector registers are stored
-//! one by one; XSAVE and XRSTOR were a third of the time of a screened `bc`. If their upper halves are unused
-//! they are left so, which the guest could tell by XSAVE.
+//! one by one; XSAVE and XRSTOR were a third of the time of a screened `bc`, and XGETBV and WRFSBASE a fifth
+//! of what was left. If the upper halves are unused they are left so, which the guest could tell by XSAVE.
 //!
-//! Rules of the house: nothing here may drop a translation, as the thread is inside one; a signal that
-//! comes meanwhile makes the thread go on by single steps behind the trampoline, as it would have in
-//! translated code.
+//! Rules of the house: nothing here may drop a translation, as the thread is inside one; nothing may use
+//! thread-local storage, as FS is the guest's; a signal that comes meanwhile makes the thread go on by
+//! single steps behind the trampoline, as it would have in translated code.
 
 use super::cpu::{Cpu, cpu};
 use super::engine::{engine, running};
@@ -51,9 +51,9 @@ impl Follow {
     };
 }
 
-/// Whether the processor tells which vector registers are in use, which the trampoline asks.
+/// Whether there are the vector registers that the trampoline stores.
 pub fn is_possible() -> bool {
-    std::arch::x86_64::__cpuid_count(0xd, 1).eax & 4 != 0
+    std::is_x86_feature_detected!("avx")
 }
 
 /// Marks as translated code stores them.
@@ -64,7 +64,8 @@ pub fn what(marks: Marks) -> u32 {
 extern "C" fn follow() {
     let at = &cpu().follow;
     let (pc, stack, value, back) = (at.place, at.stack, at.value, at.back);
-    let marks = Marks { enters: at.what & 1 != 0, returns: at.what & 2 != 0, follows: true };
+    let (enters, returns) = (at.what & 1 != 0, at.what & 2 != 0);
+    let marks = Marks { enters, returns, follows: true, ..Marks::default() };
     let (arguments, thread) = (at.arguments, running());
     engine().followed(thread, (pc, marks), (stack, value), (back, arguments));
 }
@@ -104,49 +105,42 @@ whydunit_follow:
     mov rsp, qword ptr [rip + {cpu} + {host_stack}]
     pushfq
     pop qword ptr [rip + {cpu} + {saved} + 80]
+    test dword ptr [rip + {cpu} + {saved} + 80], 0x40500
+    jz 1f
     push 2                              // no AC, DF or TF while Rust runs
     popfq
-    rdfsbase rax
-    mov qword ptr [rip + {cpu} + {fs}], rax
-    mov rax, qword ptr [rip + {cpu} + {host_fs}]
-    wrfsbase rax
-    mov ecx, 1
-    xgetbv                              // which state is in use
-    test eax, 4
-    jnz 2f
-    sub rsp, 264                        // sixteen registers; the stack is aligned for a call
-    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movups xmmword ptr [rsp + 16 * \n], xmm\n
-    .endr
-    call {follow}
-    vzeroupper                          // upper halves stay unused
-    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-    movups xmm\n, xmmword ptr [rsp + 16 * \n]
-    .endr
-    add rsp, 264
-    jmp 3f
-2:
-    sub rsp, 520
+1:
+    sub rsp, 520                        // sixteen registers; the stack is aligned for a call
     .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     vmovups ymmword ptr [rsp + 32 * \n], ymm\n
     .endr
+    .irp n, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    vorps ymm0, ymm0, ymm\n
+    .endr
+    vextractf128 xmm0, ymm0, 1
+    vptest xmm0, xmm0
+    setnz byte ptr [rsp + 512]          // whether any upper half is in use
     vzeroupper
     call {follow}
+    vzeroupper
+    cmp byte ptr [rsp + 512], 0
+    jne 2f
+    .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+    movups xmm\n, xmmword ptr [rsp + 32 * \n]
+    .endr
+    jmp 3f
+2:
     .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
     vmovups ymm\n, ymmword ptr [rsp + 32 * \n]
     .endr
-    add rsp, 520
 3:
-    mov rax, qword ptr [rip + {cpu} + {fs}]
-    wrfsbase rax
+    add rsp, 520
     .globl whydunit_follow_leave
 whydunit_follow_leave:                  // the signal handler comes back here with rsp = host_stack
     cmp qword ptr [rip + {cpu} + {attention}], 0
     je 4f
     or qword ptr [rip + {cpu} + {saved} + 80], 0x100
 4:
-    mov rax, qword ptr [rip + {cpu} + {saved} + 0]
-    mov rcx, qword ptr [rip + {cpu} + {saved} + 8]
     mov rdx, qword ptr [rip + {cpu} + {saved} + 16]
     mov rsi, qword ptr [rip + {cpu} + {saved} + 24]
     mov rdi, qword ptr [rip + {cpu} + {saved} + 32]
@@ -154,6 +148,23 @@ whydunit_follow_leave:                  // the signal handler comes back here wi
     mov r9,  qword ptr [rip + {cpu} + {saved} + 48]
     mov r10, qword ptr [rip + {cpu} + {saved} + 56]
     mov r11, qword ptr [rip + {cpu} + {saved} + 64]
+    mov eax, dword ptr [rip + {cpu} + {saved} + 80]
+    test eax, 0x40500
+    jnz 5f
+    mov ecx, eax                        // POPFQ takes five times as long
+    shr ecx, 11
+    and ecx, 1
+    mov ah, al
+    mov al, cl
+    add al, 0x7f                        // overflow, as it was
+    sahf                                // the others
+    mov rax, qword ptr [rip + {cpu} + {saved} + 0]
+    mov rcx, qword ptr [rip + {cpu} + {saved} + 8]
+    mov rsp, qword ptr [rip + {cpu} + {saved} + 72]
+    jmp qword ptr [rip + {cpu} + {resume}]
+5:
+    mov rax, qword ptr [rip + {cpu} + {saved} + 0]
+    mov rcx, qword ptr [rip + {cpu} + {saved} + 8]
     push qword ptr [rip + {cpu} + {saved} + 80]
     popfq
     mov rsp, qword ptr [rip + {cpu} + {saved} + 72]
@@ -164,9 +175,7 @@ whydunit_follow_end:
     cpu = sym super::cpu::CPU,
     saved = const offset_of!(Cpu, follow) + offset_of!(Follow, saved),
     resume = const offset_of!(Cpu, follow) + offset_of!(Follow, resume),
-    fs = const Cpu::FS,
     host_stack = const Cpu::HOST_STACK,
-    host_fs = const Cpu::HOST_FS,
     attention = const offset_of!(Cpu, attention),
     follow = sym follow,
 );

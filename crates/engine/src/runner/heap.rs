@@ -67,10 +67,13 @@ pub struct Look {
 
 /// A function that is followed.
 #[derive(Clone, Copy)]
-struct Followed {
-    role: HeapRole,
-    family: u8,
-    zeroed: bool,
+pub struct Followed {
+    /// What it does.
+    pub role: HeapRole,
+    /// Whose it is.
+    pub family: u8,
+    /// Whether it hands out blocks of zeros.
+    pub zeroed: bool,
 }
 
 /// A live block.
@@ -93,6 +96,8 @@ pub struct Heap {
     functions: AddressMap<Followed>,
     /// Live blocks by address.
     live: BTreeMap<u64, Block>,
+    /// Where nothing is painted only the last block at an address counts, and what its size was.
+    sizes: Option<AddressMap<u64>>,
     looks: AddressMap<u16>,
     /// Owners so far.
     owners: u64,
@@ -121,16 +126,17 @@ fn paint(range: Range<u64>, bits: u8) {
     Shadow.paint(&Paint { range, bits });
 }
 
-fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
+/// The bytes that a call asks for.
+pub fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
     let count = count.map_or(1, |count| arguments[usize::from(count % 6)]);
     arguments[usize::from(size % 6)].saturating_mul(count)
 }
 
-/// Whether a call is, that frees this block.
-fn is_unusual(
+/// Whether a call is, that frees a live block of this family.
+pub fn is_unusual(
     Followed { role, family, .. }: Followed,
     arguments: &[u64; 6],
-    freed: Option<Block>,
+    freed: Option<u8>,
 ) -> bool {
     let size = match role {
         HeapRole::Allocate(size, count) | HeapRole::Resize(size, count) => {
@@ -140,14 +146,13 @@ fn is_unusual(
         HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
     };
     let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
-    let own = freed.is_some_and(|block| block.family == family);
-    !ORDINARY_SIZES.contains(&size) || frees && !own
+    !ORDINARY_SIZES.contains(&size) || frees && freed != Some(family)
 }
 
 impl Heap {
     /// The functions that a plan lists.
     pub fn arrange(&mut self, functions: &[HeapFunction]) {
-        if self.names.is_empty() {
+        if self.names.is_empty() && self.sizes.is_none() {
             map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
@@ -156,6 +161,12 @@ impl Heap {
         {
             self.add_function(address, name);
         }
+    }
+
+    /// The same where nothing is painted.
+    pub fn arrange_unpainted(&mut self, functions: &[HeapFunction]) {
+        self.sizes = Some(AddressMap::default());
+        self.arrange(functions);
     }
 
     /// A function has been found.
@@ -183,8 +194,11 @@ impl Heap {
         let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));
         // Before the function does it, so that nobody else has the memory yet.
         let freed = frees.then(|| self.free(arguments[0])).flatten();
-        let unusual = is_unusual(followed, &arguments, freed);
+        let unusual = is_unusual(followed, &arguments, freed.map(|block| block.family));
         thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
+        if self.sizes.is_some() {
+            return false;
+        }
         cpu().shadow = BLANK_BASE;
         cpu().owner_mask = owners::mask(true);
         unusual
@@ -212,8 +226,10 @@ impl Heap {
         value: u64,
     ) -> Option<Range<u64>> {
         let call = thread.allocating.take_if(|call| call.stack <= stack)?;
-        cpu().shadow = SHADOW_BASE;
-        cpu().owner_mask = owners::mask(false);
+        if self.sizes.is_none() {
+            cpu().shadow = SHADOW_BASE;
+            cpu().owner_mask = owners::mask(false);
+        }
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
             return None;
@@ -262,6 +278,9 @@ impl Heap {
     }
 
     fn free(&mut self, begin: u64) -> Option<Block> {
+        if let Some(sizes) = &self.sizes {
+            return sizes.get(&begin).map(|size| Block { size: *size, family: 0 });
+        }
         let block = self.live.remove(&begin)?;
         if block.size > 0 {
             paint(begin..block.end(begin), FREED);
@@ -272,6 +291,10 @@ impl Heap {
 
     fn allocate(&mut self, begin: u64, block: Block, caller: u64) -> Option<Range<u64>> {
         let end = begin.checked_add(block.size).filter(|_| begin != 0)?;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.insert(begin, block.size);
+            return Some(begin..end);
+        }
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);

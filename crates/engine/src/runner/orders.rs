@@ -6,6 +6,7 @@
 
 use super::engine::Engine;
 use super::events::{self, Ring};
+use super::heap;
 use super::layout;
 use super::report;
 use super::sys;
@@ -53,6 +54,11 @@ impl Engine {
                     self.stops.add_function(function);
                     if let Some(heap) = &mut self.heap {
                         heap.add_function(function, &name);
+                    }
+                    if let Some(ledger) = &mut self.ledger {
+                        let code = self.memory.find(function);
+                        let library = code.is_some_and(|(_, code)| heap::is_c_library(code));
+                        ledger.add_function(function, &name, library);
                     }
                     self.cache.drop_covering(function);
                 }

@@ -92,6 +92,11 @@ impl Stops {
         self.emits && self.sites.contains(&pc)
     }
 
+    /// Whether returns to a site are events.
+    pub fn is_told(&self, site: u64) -> bool {
+        self.told.contains(&site)
+    }
+
     /// What a translation of the code at a place appends by itself, if that is all there is to do.
     fn inline(&self, pc: u64) -> Option<Marks> {
         if self.watched.contains(&pc) {
@@ -105,6 +110,7 @@ impl Stops {
             enters: stop.is_some_and(|stop| stop.function),
             returns: self.is_site(pc),
             follows: self.follows,
+            ..Marks::default()
         };
         (marks.enters || marks.returns).then_some(marks)
     }
@@ -165,7 +171,7 @@ impl Engine {
             let general = &cpu().registers.general;
             let arguments = [7, 6, 2, 1, 8, 9].map(|register| general[register]);
             self.entered(thread, pc, (stack, back), arguments);
-            self.add_site(back);
+            self.add_site(pc, back);
         }
         apply(&actions, pc, count)
     }
@@ -191,38 +197,64 @@ impl Engine {
         let mut factory = InstructionInfoFactory::new();
         let plain = !self.config.plan.needs_accesses()
             || matches!(accesses::of(&instruction, &mut factory), Accesses::List(_));
+        let marks = self.by_ledger(pc, marks);
         (!shows_flags && follows && goes_on && plain).then_some(marks)
     }
 
     /// A probed function is about to be called from somewhere that may not be known.
     pub fn learn(&mut self, thread: &mut Thread, function: u64) {
         match self.word(cpu().registers.general[4]) {
-            Some(back) => {
-                if self.tells(function) {
-                    self.stops.told.insert(back);
-                }
-                self.add_site(back);
-            }
+            Some(back) => self.add_site(function, back),
             // No call: there is no return address.
             None => thread.looked_after = Some((function, Variant::Untested)),
         }
     }
 
-    fn add_site(&mut self, back: u64) {
-        sites::set(back);
-        if self.stops.sites.insert(back) {
+    fn add_site(&mut self, function: u64, back: u64) {
+        let kind = self.kind_of_sites(function);
+        let number = self.ledger.as_mut().map_or(0, |ledger| ledger.number(back));
+        sites::set(kind, back, number);
+        if kind == sites::Kind::Passed {
+            return;
+        }
+        let mut changed = self.stops.sites.insert(back);
+        if self.tells(function) {
+            // It may be known as one where nothing is told.
+            changed |= self.stops.told.insert(back) && self.ledger.is_some();
+        }
+        if changed {
             self.stops.places.insert(back);
             self.cache.drop_covering(back);
         }
     }
 
+    /// With what translated code does to the ledger by itself at a place.
+    fn by_ledger(&self, pc: u64, marks: Marks) -> Marks {
+        let Some(ledger) = &self.ledger else { return marks };
+        let quiet = marks.returns && !marks.enters && !self.stops.is_told(pc);
+        Marks {
+            sites: self.kind_of_sites(pc),
+            deed: ledger.deed(pc).filter(|_| marks.enters && !marks.returns),
+            site: ledger.known(pc).filter(|_| quiet),
+            ..marks
+        }
+    }
+
+    /// What happens where a function returns to.
+    fn kind_of_sites(&self, function: u64) -> sites::Kind {
+        match &self.ledger {
+            Some(ledger) if ledger.is_alone(function) => sites::Kind::Passed,
+            Some(ledger) if ledger.follows(function) => sites::Kind::Entered,
+            _ => sites::Kind::Told,
+        }
+    }
+
     /// A probed function may have returned here.
     fn came_back(&mut self, thread: &mut Thread, pc: u64, (stack, value): (u64, u64)) {
-        if self.stops.told.contains(&pc) {
-            let mut bytes = record::BACK.to_le_bytes().to_vec();
-            bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
-            self.record(&bytes);
+        if self.stops.is_told(pc) {
+            self.record_back(pc, stack, value);
         }
+        self.leave_in_ledger(thread, pc, (stack, value));
         let heap = self.heap.as_mut();
         let fresh = heap.and_then(|heap| heap.came_back(thread, pc, stack.wrapping_sub(8), value));
         if let Some(fresh) = fresh.filter(|_| self.config.plan.scramble) {
@@ -261,7 +293,9 @@ impl Engine {
 
     /// Whether calls of a function are events.
     fn tells(&self, function: u64) -> bool {
-        !self.config.plan.quiet || !self.heap.as_ref().is_some_and(|heap| heap.follows(function))
+        let screened = self.heap.as_ref().is_some_and(|heap| heap.follows(function));
+        let noted = self.ledger.as_ref().is_some_and(|ledger| ledger.follows(function));
+        !self.config.plan.quiet || !(screened || noted)
     }
 
     /// Translated code has come to a place where calls are followed, and goes on by itself.
@@ -288,12 +322,10 @@ impl Engine {
         arguments: [u64; 6],
     ) {
         if self.tells(function) {
-            let mut bytes = record::ENTER.to_le_bytes().to_vec();
-            bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
-            bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
-            self.record(&bytes);
+            self.record_enter(function, (stack, back), arguments);
             self.stops.told.insert(back);
         }
+        self.enter_in_ledger(thread, function, (stack, back), arguments);
         let heap = self.heap.as_mut();
         let unusual =
             heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments));
@@ -312,6 +344,21 @@ impl Engine {
     fn is_own_call(&self, back: u64) -> bool {
         let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
         heap.is_own(back, &library)
+    }
+
+    /// Tells of a call.
+    pub fn record_enter(&mut self, function: u64, (stack, back): (u64, u64), arguments: [u64; 6]) {
+        let mut bytes = record::ENTER.to_le_bytes().to_vec();
+        bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
+        self.record(&bytes);
+    }
+
+    /// Tells that the guest is at a site.
+    pub fn record_back(&mut self, pc: u64, stack: u64, value: u64) {
+        let mut bytes = record::BACK.to_le_bytes().to_vec();
+        bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
+        self.record(&bytes);
     }
 }
 

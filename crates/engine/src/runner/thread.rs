@@ -3,6 +3,7 @@
 use super::cpu::{Registers, cpu};
 use super::guest::Checked;
 use super::heap::{self, HeapCall};
+use super::ledger;
 use super::owners;
 use super::robust;
 use super::signal::frame::GuestMemory;
@@ -99,6 +100,8 @@ pub struct Thread {
     pub filters: Vec<Filter>,
     /// The call of an allocator that it is in: nothing it does there is tested.
     pub allocating: Option<HeapCall>,
+    /// The same where there is a ledger, unless translated code knows it.
+    pub ledger: Option<ledger::Call>,
     /// Whether it has been in the queue for the baton since before it started.
     pub admitted: bool,
     /// Whether it sleeps until somebody wakes it ([`super::baton::AWAKE`] …).
@@ -135,6 +138,7 @@ impl Thread {
             own_actions: None,
             filters: Vec::new(),
             allocating: None,
+            ledger: None,
             admitted: false,
             sleep: AtomicU32::new(super::baton::AWAKE),
             granted: AtomicU32::new(0),
@@ -174,10 +178,12 @@ impl Thread {
         cpu.attention = self.attention;
         cpu.shadow = heap::shadow_of(self);
         cpu.owner_mask = owners::mask(self.allocating.is_some());
+        cpu.ledger.stack = ledger::stack_of(self);
     }
 
     /// Takes the thread's state back, before another one runs.
     pub fn move_out(&mut self) {
+        ledger::put_aside(self);
         self.registers = cpu().registers;
     }
 }

@@ -7,6 +7,7 @@ mod choose;
 mod doubt;
 mod forks;
 mod modules;
+pub mod quiet;
 pub mod recorded;
 mod switch;
 mod unwritten;

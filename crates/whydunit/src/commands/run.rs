@@ -227,7 +227,7 @@ impl Run {
         let watch = Watch::new(chosen);
         let mut job = self.guest.job();
         job.resolve = Some(watch.resolver());
-        job.plan = watch.plan();
+        job.plan = rules::quiet::quietened(watch.plan(), chosen);
         let mut make = |process| watch.consumer(process);
         let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
         let found = watch.finish(&outcome.crashes);

@@ -130,6 +130,12 @@ impl Allocators {
         self.by_name.get(name).copied()
     }
 
+    /// How many families there are.
+    #[must_use]
+    pub fn families(&self) -> i64 {
+        self.families
+    }
+
     /// All names, in order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {

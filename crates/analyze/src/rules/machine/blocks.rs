@@ -122,6 +122,12 @@ impl Blocks {
         }
     }
 
+    /// Drops all blocks of the heap from the maps.
+    pub fn forget_all(&mut self) {
+        self.live.clear();
+        self.freed.clear();
+    }
+
     /// Ends a heap block.
     pub fn release(&mut self, id: BlockId, release: Release) {
         let Some(block) = self.get_mut(id) else { return };

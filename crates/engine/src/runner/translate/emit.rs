@@ -29,6 +29,10 @@ pub struct Emit {
     bytes: Vec<u8>,
 }
 
+/// A displacement of one byte that is filled in later.
+#[derive(Clone, Copy)]
+pub struct ShortHole(usize);
+
 /// A 32-bit displacement that is not known yet.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
@@ -251,6 +255,13 @@ impl Emit {
         self.bytes.push(0xc0 | (to & 7) << 3 | from & 7);
     }
 
+    /// `mulx high, low, by`: the product of rdx and `by`. Leaves flags alone.
+    pub fn multiply(&mut self, high: u8, low: u8, by: u8) {
+        let extension = (!high >> 3 & 1) << 7 | 1 << 6 | (!by >> 3 & 1) << 5;
+        self.raw(&[0xc4, extension | 2, 0x80 | (!low & 15) << 3 | 3, 0xf6]);
+        self.bytes.push(0xc0 | (high & 7) << 3 | by & 7);
+    }
+
     /// Compares 1, 2, 4 or 8 bytes at `[base + index + displacement]` with zero; `index` is not rsp.
     pub fn compare_sum(&mut self, base: u8, index: u8, displacement: i32, bytes: u8) {
         self.compare_prefix(bytes, Self::rex(bytes == 8, 0, base) | (index >> 3) << 1);
@@ -449,6 +460,35 @@ impl Emit {
         self.raw(&[0xe3, bytes as u8]);
     }
 
+    /// `jrcxz` to a place not known yet that is close.
+    pub fn jump_if_rcx_zero_hole(&mut self) -> ShortHole {
+        self.raw(&[0xe3, 0]);
+        ShortHole(self.bytes.len() - 1)
+    }
+
+    /// Fills a hole with the way to the next byte.
+    pub fn fill_short(&mut self, hole: ShortHole) {
+        let distance = self.bytes.len() - hole.0 - 1;
+        self.bytes[hole.0] = i8::try_from(distance).expect("close by") as u8;
+    }
+
+    /// `jmp` over the next `bytes`.
+    pub fn jump_short(&mut self, bytes: i8) {
+        self.raw(&[0xeb, bytes as u8]);
+    }
+
+    /// `not register`: leaves flags alone.
+    pub fn complement(&mut self, register: u8) {
+        self.raw(&[Self::rex(true, 0, register), 0xf7, 0xd0 | register & 7]);
+    }
+
+    /// `mov [base + displacement], register` (32 bits).
+    pub fn store_word(&mut self, base: u8, displacement: i32, register: u8) {
+        self.rex_if_needed(false, register, base);
+        self.bytes.push(0x89);
+        self.memory(register, base, displacement);
+    }
+
     fn hole(&mut self) -> Hole {
         self.imm32(0);
         Hole(self.bytes.len() - 4)
@@ -531,6 +571,12 @@ mod tests {
             (disassemble(|e| e.load_word(9, 9, 0x1000)), "mov r9d, [r9*8+1000h]"),
             (disassemble(|e| e.jump_register(2)), "jmp rdx"),
             (disassemble(|e| e.load_scaled(0, 2, CELL)), "mov rax, [rdx*8+73000010h]"),
+            (disassemble(|e| e.multiply(1, 2, 6)), "mulx rcx, rdx, rsi"),
+            (disassemble(|e| e.multiply(12, 9, 11)), "mulx r12, r9, r11"),
+            (disassemble(|e| e.complement(1)), "not rcx"),
+            (disassemble(|e| e.complement(9)), "not r9"),
+            (disassemble(|e| e.store_word(2, 8, 1)), "mov [rdx+8], ecx"),
+            (disassemble(|e| e.store_word(2, 0, 9)), "mov [rdx], r9d"),
             (disassemble(|e| e.shift_right(1, 1, 9)), "shrx rcx, rcx, r9"),
             (disassemble(|e| e.shift_right(12, 4, 3)), "shrx r12, rsp, rbx"),
             (disassemble(|e| e.select_bits(9, 9, CELL)), "pext r9, r9, [73000010h]"),

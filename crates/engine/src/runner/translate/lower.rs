@@ -16,6 +16,7 @@
 
 mod exits;
 mod indirect;
+mod ledger;
 mod marks;
 mod owners;
 mod plain;

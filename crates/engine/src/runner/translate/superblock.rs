@@ -8,6 +8,8 @@
 use super::accesses::{self, Accesses};
 use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
 use super::observe::NEVER_RESERVED;
+use crate::runner::ledger::Deed;
+use crate::runner::sites;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -100,6 +102,12 @@ pub struct Marks {
     pub returns: bool,
     /// The engine follows calls itself: it is called instead of a record being written.
     pub follows: bool,
+    /// Where the function may return to.
+    pub sites: sites::Kind,
+    /// What an ordinary call of it does to the [ledger](crate::runner::ledger).
+    pub deed: Option<Deed>,
+    /// The number that the place has in the ledger, if only what is entered there returns to it.
+    pub site: Option<u32>,
 }
 
 impl Superblock {

@@ -4,8 +4,6 @@
 use analyze::rules::machine::locals::{Finder, Function, Local};
 use base::{Address, Range};
 use engine::report::ModuleMap;
-use object::Endianness;
-use object::read::elf::{ElfFile64, ProgramHeader};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,12 +20,30 @@ struct Known {
     functions: Vec<(u64, String)>,
     /// Variables: address and size.
     variables: Vec<(u64, u64)>,
-    /// The functions that each file has, at addresses of the file.
-    files: BTreeMap<String, Vec<(String, u64)>>,
+    /// What each file has.
+    files: BTreeMap<String, Arc<Contents>>,
     /// Code whose functions' frames are of interest: where it is, what the loader added, its file.
     code: Vec<(std::ops::Range<u64>, u64, String)>,
     /// Files that were looked into for frames.
     opened: BTreeMap<String, Option<Arc<Module>>>,
+}
+
+/// What a file has, at addresses of the file.
+struct Contents {
+    functions: Vec<(String, u64)>,
+    /// Variables: address and size.
+    variables: Vec<(u64, u64)>,
+}
+
+/// What is looked for in files.
+#[derive(Clone)]
+pub struct Wanted {
+    /// Functions.
+    pub names: Vec<String>,
+    /// Those of them whose stubs are meant.
+    pub called: Vec<String>,
+    /// Whether variables are of interest.
+    pub variables: bool,
 }
 
 impl Modules {
@@ -41,23 +57,23 @@ impl Modules {
     }
 
     /// A piece of a file has been mapped: the functions in it.
-    pub fn note(&self, map: &ModuleMap, names: &[String], called: &[String]) -> Vec<(u64, String)> {
+    pub fn note(&self, map: &ModuleMap, wanted: &Wanted) -> Vec<(u64, String)> {
         let mut known = self.lock();
         let Some((loaded, code)) = loaded(map) else { return Vec::new() };
         known.maps.push(ModuleMap { end: code.end, ..map.clone() });
+        let file = known.files.entry(map.path.clone());
+        let found = file.or_insert_with(|| Arc::new(Contents::of(&map.path, wanted))).clone();
         if !is_runtime(&map.path) {
-            let here = variables(&map.path).into_iter();
-            known.variables.extend(here.map(|(at, size)| (at.wrapping_add(loaded.bias), size)));
+            let here = found.variables.iter();
+            known.variables.extend(here.map(|(at, size)| (at.wrapping_add(loaded.bias), *size)));
             known.code.push((code.clone(), loaded.bias, map.path.clone()));
         }
-        let file = known.files.entry(map.path.clone());
-        let found = file.or_insert_with(|| named(&map.path, names, called)).clone();
         let mut addresses = Vec::new();
-        for (name, address) in found {
+        for (name, address) in &found.functions {
             let address = address.wrapping_add(loaded.bias);
             if code.contains(&address) {
                 known.functions.push((address, name.clone()));
-                addresses.push((address, name));
+                addresses.push((address, name.clone()));
             }
         }
         addresses.sort_unstable();
@@ -113,33 +129,35 @@ impl Known {
     }
 }
 
-/// The functions of these names in a file, and the stubs of those that are called, at addresses of
-/// the file.
-fn named(path: &str, names: &[String], called: &[String]) -> Vec<(String, u64)> {
-    let Ok(image) = Image::open(Path::new(path)) else { return Vec::new() };
-    let is_library = is_c_library(path);
-    let mut found = Vec::new();
-    for symbol in SymbolTable::of(&image, None).iter() {
-        let name = match symbol.kind {
-            SymbolKind::Stub => symbol.name.strip_suffix("@plt").filter(|name| has(called, name)),
-            SymbolKind::Function => {
-                let wanted = has(names, symbol.name) && !(is_library && has(called, symbol.name));
-                wanted.then_some(symbol.name)
-            }
-            _ => None,
+impl Contents {
+    /// What is wanted of a file.
+    fn of(path: &str, wanted: &Wanted) -> Self {
+        let Ok(image) = Image::open(Path::new(path)) else {
+            return Self { functions: Vec::new(), variables: Vec::new() };
         };
-        found.extend(name.map(|name| (name.to_owned(), symbol.address.0)));
+        let table = SymbolTable::of(&image, None);
+        let (names, called) = (&wanted.names, &wanted.called);
+        let is_library = is_c_library(path);
+        let mut functions = Vec::new();
+        for symbol in table.iter() {
+            let name = match symbol.kind {
+                SymbolKind::Stub => {
+                    symbol.name.strip_suffix("@plt").filter(|name| has(called, name))
+                }
+                SymbolKind::Function => {
+                    let meant =
+                        has(names, symbol.name) && !(is_library && has(called, symbol.name));
+                    meant.then_some(symbol.name)
+                }
+                _ => None,
+            };
+            functions.extend(name.map(|name| (name.to_owned(), symbol.address.0)));
+        }
+        let is_variable = |kind, size| wanted.variables && kind == SymbolKind::Object && size > 0;
+        let variables = table.iter().filter(|symbol| is_variable(symbol.kind, symbol.size));
+        let variables = variables.map(|symbol| (symbol.address.0, symbol.size)).collect();
+        Self { functions, variables }
     }
-    found
-}
-
-/// The variables of a file: address in the file, and size.
-fn variables(path: &str) -> Vec<(u64, u64)> {
-    let Ok(image) = Image::open(Path::new(path)) else { return Vec::new() };
-    let table = SymbolTable::of(&image, None);
-    let objects =
-        table.iter().filter(|symbol| symbol.kind == SymbolKind::Object && symbol.size > 0);
-    objects.map(|symbol| (symbol.address.0, symbol.size)).collect()
 }
 
 fn has(names: &[String], name: &str) -> bool {
@@ -150,31 +168,18 @@ fn has(names: &[String], name: &str) -> bool {
 /// not the one with the code.
 fn loaded(map: &ModuleMap) -> Option<(LoadedModule, std::ops::Range<u64>)> {
     let path = PathBuf::from(&map.path);
-    let offset = code_offset(&path)?;
-    (offset == map.offset).then_some(())?;
     let image = Image::open(&path).ok()?;
     let segments = image.segments();
     let code = segments.iter().find(|segment| segment.executable)?;
+    // The loader maps whole pages.
+    (code.offset() & !0xfff == map.offset).then_some(())?;
     let lowest = segments.iter().map(|segment| segment.address.0).min()? & !0xfff;
     let highest = segments.iter().map(|s| s.address.0.saturating_add(s.size)).max()?;
-    // The loader maps whole pages.
     let bias = map.start.wrapping_sub(code.address.0 & !0xfff);
     let at = |address: u64| Address(bias.wrapping_add(address));
     let range = Range { start: at(lowest), end: at(highest) };
     let end = bias.wrapping_add(code.address.0).wrapping_add(code.size).min(map.end);
     Some((LoadedModule { path, bias, range }, map.start..end))
-}
-
-/// Where in a file the pages with code begin.
-fn code_offset(path: &Path) -> Option<u64> {
-    let bytes = std::fs::read(path).ok()?;
-    let file = ElfFile64::<Endianness>::parse(&*bytes).ok()?;
-    let endian = file.endian();
-    let code = file.elf_program_headers().iter().find(|header| {
-        let executable = header.p_flags(endian).0 & object::elf::PF_X.0 != 0;
-        header.p_type(endian) == object::elf::PT_LOAD && executable
-    })?;
-    Some(code.p_offset(endian) & !0xfff)
 }
 
 /// Whether a file is part of a language's runtime, whose variables are nobody's concern.

@@ -134,7 +134,7 @@ pub fn is_cramped() -> bool {
 }
 
 /// Whether a rule needs only allocations, calls of functions and the like.
-fn is_light(rule: &Rule) -> bool {
+pub fn is_light(rule: &Rule) -> bool {
     let needs = Needs::of(rule);
     !(needs.accesses || needs.pointers || needs.descriptors || needs.contents)
 }
@@ -144,6 +144,7 @@ fn hears_of_unusual(rule: &Rule) -> bool {
     !Needs::of(rule).allocations || ordinary::fails(rule)
 }
 
+/// The functions of allocators as a plan has them.
 pub fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
     let function = |name: String| {
         let allocator = allocators.named(&name)?;

@@ -6,7 +6,7 @@
 use super::choose::Chosen;
 use super::doubt;
 use super::forks::{Follower, Forks};
-use super::modules::{Modules, is_c_library};
+use super::modules::{Modules, Wanted, is_c_library};
 use super::switch::Switch;
 use analyze::rules::detector::{Detector, Undecided};
 use analyze::rules::hit::Hit;
@@ -119,11 +119,17 @@ impl Watch {
     /// C library has several implementations of `memcpy`, and the same ones for `memmove`, so only
     /// the stub that a caller goes through tells which it means.
     pub fn resolver(&self) -> Resolve {
-        let (shared, called) = (self.shared.clone(), self.called.clone());
+        let (shared, wanted) = (self.shared.clone(), self.wanted());
         Resolve(Arc::new(move |process, map: &ModuleMap, names: &[String]| {
             let modules = lock(&shared.modules).entry(process).or_default().clone();
-            modules.note(map, names, &called)
+            modules.note(map, &Wanted { names: names.to_vec(), ..wanted.clone() })
         }))
+    }
+
+    fn wanted(&self) -> Wanted {
+        let (names, called) = (self.plan.names.clone(), self.called.clone());
+        // Only pointers lead to variables.
+        Wanted { names, called, variables: self.plan.memory }
     }
 
     /// The consumer of a process whose program is about to start.
@@ -156,7 +162,7 @@ impl Watch {
     pub fn replayed(&self, process: i32, maps: &[ModuleMap]) -> (Plan, Box<dyn Consumer>) {
         let modules = Modules::default();
         for map in maps {
-            modules.note(map, &self.plan.names, &self.called);
+            modules.note(map, &self.wanted());
         }
         let functions = modules.functions(0).into_iter().map(|(address, _)| address).collect();
         let plan = Plan { functions, names: Vec::new(), ..self.plan.clone() };
@@ -171,8 +177,10 @@ impl Watch {
         names: &[String],
     ) -> (Vec<(u64, String)>, Box<dyn Consumer>) {
         let modules = Modules::default();
+        let names = names.to_vec();
+        let wanted = Wanted { names, called: Vec::new(), variables: false };
         for map in maps {
-            modules.note(map, names, &[]);
+            modules.note(map, &wanted);
         }
         (modules.functions(0), Box::new(self.feed(process, modules)))
     }

@@ -25,9 +25,11 @@ impl Lower<'_> {
         if marks.enters {
             self.know_site();
         }
-        if marks.follows {
-            self.follow();
-            return;
+        match (marks.follows, marks.deed, marks.site) {
+            (true, Some(deed), _) => return self.enter_in_ledger(deed),
+            (true, None, Some(site)) => return self.leave_in_ledger(site),
+            (true, None, None) => return self.follow(),
+            (false, ..) => {}
         }
         let record = self.observer.as_ref().map_or(RCX, |observer| observer.record);
         if self.observer.is_none() {
@@ -60,7 +62,7 @@ impl Lower<'_> {
     }
 
     /// Calls the engine, which may change what is tested against.
-    fn follow(&mut self) {
+    pub(super) fn follow(&mut self) {
         let field = |offset: usize| cpu::field(offset_of!(Cpu, follow) + offset);
         self.emit.store_cell(field(offset_of!(Follow, back)), RDX);
         self.unspill(RDX, SLOT_RDX);
@@ -110,7 +112,7 @@ impl Lower<'_> {
     fn know_site(&mut self) {
         self.emit.load(RDX, RSP, 0);
         self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, site_mask)));
-        self.emit.load_scaled(RCX, RCX, sites::table());
+        self.emit.load_scaled(RCX, RCX, sites::table(self.superblock.marks.sites));
         self.emit.lea_sum(RCX, RCX, RDX);
         // jrcxz over the jump
         self.emit.jump_if_rcx_zero(5);

@@ -1,0 +1,33 @@
+//! Rules that only unusual calls of allocators can break (a block that is not live is freed, or by another
+//! family, or a size is beyond all memory): then the runner keeps the history of blocks, and
+//! tells of nothing else. What is found is the same; ordinary calls cost next to nothing.
+
+use super::choose::Chosen;
+use super::recorded::{heap_functions, is_light};
+use analyze::rules::model::Rule;
+use analyze::rules::needs::Needs;
+use analyze::rules::ordinary;
+use events::Plan;
+
+/// The plan of a run, without ordinary calls if no rule needs them.
+pub fn quietened(plan: Plan, chosen: &Chosen) -> Plan {
+    let allocates = |rule: &Rule| Needs::of(rule).allocations;
+    // The runner knows families by eight bits. Whoever wants to end the program is told at once.
+    let possible = chosen.allocators.families() <= i64::from(u8::MAX) && !chosen.first_only;
+    if !possible || !chosen.rules.iter().all(is_content) || !chosen.rules.iter().any(allocates) {
+        return plan;
+    }
+    let heap = heap_functions(&chosen.allocators);
+    let called = |name: &String| {
+        heap.iter().any(|function| function.name == *name)
+            || chosen.rules.iter().any(|rule| Needs::of(rule).functions.contains(name))
+    };
+    let names = plan.names.iter().filter(|name| called(name)).cloned().collect();
+    Plan { names, heap, quiet: true, ..plan }
+}
+
+/// Whether a rule misses nothing if it does not hear of ordinary calls.
+fn is_content(rule: &Rule) -> bool {
+    let ignores = !Needs::of(rule).allocations && ordinary::looks_at_now(&rule.condition);
+    is_light(rule) && (ignores || ordinary::fails(rule))
+}
