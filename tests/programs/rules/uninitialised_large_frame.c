@@ -2,6 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+static void wipe(void) {
+    char room[4000];
+    memset(room, 0, sizeof room);
+}
+
 static int count(const char *text) {
     char copy[1000];
     int letters;
@@ -11,11 +16,12 @@ static int count(const char *text) {
     strcpy(copy, text);
     for (char *at = copy; *at; at++)
         letters++;
-    if (letters > 2) // FINDS uninitialised-read
+    if (letters > 100) // FINDS uninitialised-read
         return 1;
     return 0;
 }
 
 int main(void) {
-    return count("text") > 5;
+    wipe();
+    return count("text");
 }

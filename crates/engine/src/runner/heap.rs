@@ -36,6 +36,8 @@ const BESIDE: u64 = 64;
 /// Blocks from this size on may have a mapping of their own.
 const MAPPED: u64 = 64 << 10;
 const PAGE: u64 = 4096;
+/// Bytes of an allocator's code that may lie before the first function that others call.
+const BEFORE: u64 = 16 << 10;
 /// How far compilers let a pointer count from before an array.
 const NEAR: u64 = 128;
 /// How far ahead of what they have seen the C library's string functions read.
@@ -204,11 +206,11 @@ impl Heap {
         unusual
     }
 
-    /// Whether code of the C library is the allocator's: it lies between functions that are followed. What the
-    /// library does when a thread ends it does there, though nobody has called these.
+    /// Whether code of the C library is the allocator's: it lies between functions that are followed, or not
+    /// far before them. What the library does when a thread ends it does there, though nobody has called these.
     pub fn is_own(&self, pc: u64, library: &Range<u64>) -> bool {
         let inside = || self.functions.keys().filter(|function| library.contains(function));
-        inside().any(|function| *function <= pc) && inside().any(|function| *function > pc)
+        inside().any(|function| *function <= pc + BEFORE) && inside().any(|function| *function > pc)
     }
 
     /// Whether a function is followed.

@@ -30,9 +30,9 @@ pub fn doubts(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Resul
     for function in &mut heap {
         // What the C library does to blocks that it is given back is known by where its code is.
         let frees = matches!(function.role, HeapRole::Free | HeapRole::Measure);
-        let own = found.iter().filter(|(address, name)| {
-            *name == function.name && !(frees && in_library(*address))
-        });
+        let own = found
+            .iter()
+            .filter(|(address, name)| *name == function.name && !(frees && in_library(*address)));
         function.at = own.map(|(address, _)| *address).collect();
     }
     let functions = heap.iter().flat_map(|function| function.at.clone()).collect();

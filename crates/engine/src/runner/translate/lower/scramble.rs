@@ -2,9 +2,9 @@
 //! functions make them, and what is compared is looked at first.
 //!
 //! ```text
-//! sub rsp, 24                     cmp eax, MARK - NEAR; jb 1f; cmp eax, MARK + NEAR; jbe suspect
-//! mov dword [rsp], MARK           1: cmp dword [rbx + 8], MARK - NEAR; …
-//! …                               cmp [rbx + 8], eax
+//! sub rsp, 24                             cmp dword [rbx + 8], MARK; je suspect
+//! mov dword [rsp], MARK                   cmp eax, MARK; je suspect
+//! …                                       cmp [rbx + 8], eax
 //! mov dword [rsp + 20], MARK
 //! ```
 //!
@@ -14,7 +14,7 @@ use super::Lower;
 use super::exits::Pending;
 use crate::runner::cpu::reg::{RBP, RSP};
 use crate::runner::translate::accesses::{Accesses, Form, Operand};
-use crate::runner::translate::emit::{Condition, Emit};
+use crate::runner::translate::emit::Condition;
 use crate::runner::translate::facts::number;
 use crate::runner::translate::superblock::{Guest, Role};
 use events::plan::SCRAMBLED;
@@ -28,8 +28,6 @@ const RED_ZONE: i32 = 128;
 const END: i32 = 128;
 const MARK: i32 = SCRAMBLED as i32;
 const MARK_BYTES: i32 = 4;
-/// How far from the mark a value may be: something was added to it.
-const NEAR: i32 = 64;
 /// Instructions between a load and the comparison of what was loaded.
 const BACK: usize = 4;
 
@@ -37,15 +35,8 @@ const BACK: usize = 4;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Compared {
     Register(u8),
-    Place(Place),
-}
-
-/// Four bytes of memory.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Place {
-    form: Form,
-    /// Whether it is but one or two of them that are compared.
-    small: bool,
+    /// Four bytes of memory, of which but one or two may be compared.
+    Place(Form),
 }
 
 impl Lower<'_> {
@@ -64,28 +55,17 @@ impl Lower<'_> {
     }
 
     fn look_at(&mut self, compared: Compared) {
-        let compare = |emit: &mut Emit, value: i32| match compared {
-            Compared::Register(register) => emit.compare_low(register, value),
-            Compared::Place(Place { form: Form::Base(base, by), .. }) => {
-                emit.compare_dword(base, by as i32, value);
+        match compared {
+            Compared::Register(register) => self.emit.compare_low(register, MARK),
+            Compared::Place(Form::Base(base, by)) => self.emit.compare_dword(base, by as i32, MARK),
+            Compared::Place(Form::Sum(base, index, scale, by)) => {
+                self.emit.compare_dword_sum(base, index, scale, by, MARK);
             }
-            Compared::Place(Place { form: Form::Sum(base, index, scale, by), .. }) => {
-                emit.compare_dword_sum(base, index, scale, by, value);
-            }
-            Compared::Place(Place { form: Form::Constant(_), .. }) => {}
-        };
-        let (hole, next) = if matches!(compared, Compared::Place(Place { small: true, .. })) {
-            compare(&mut self.emit, MARK);
-            (self.emit.branch_hole(Condition::EQUAL), None)
-        } else {
-            compare(&mut self.emit, MARK - NEAR);
-            let below = self.emit.branch_hole(Condition::BELOW);
-            compare(&mut self.emit, MARK + NEAR);
-            (self.emit.branch_hole(Condition::BELOW_OR_EQUAL), Some(below))
-        };
+            Compared::Place(Form::Constant(_)) => return,
+        }
+        let hole = self.emit.branch_hole(Condition::EQUAL);
         let (index, fields) = (self.index, self.fields());
         self.pending.push((hole, Pending::Suspect { index, fields }));
-        next.into_iter().for_each(|below| self.emit.fill(below));
     }
 
     /// What the instruction compares.
@@ -112,7 +92,7 @@ impl Lower<'_> {
 
     /// Where the byte or two that a register holds were loaded from just before, if whatever that depends on
     /// is unchanged.
-    fn loaded(&self, register: u8) -> Option<Place> {
+    fn loaded(&self, register: u8) -> Option<Form> {
         let index = self.index as usize;
         let before = &self.superblock.guests[index.saturating_sub(BACK)..index];
         let at = before.iter().rposition(|guest| guest.facts.writes.has(register))?;
@@ -123,16 +103,16 @@ impl Lower<'_> {
         }
         let Accesses::List(list) = &load.accesses else { return None };
         let [operand] = &list[..] else { return None };
-        let place = around(operand).filter(|place| place.small && !operand.write)?;
+        let form = around(operand).filter(|_| operand.size < 4 && !operand.write)?;
         let changes =
             |register: u8| before[at..].iter().any(|guest| guest.facts.writes.has(register));
-        let stays = match place.form {
+        let stays = match form {
             Form::Base(base, _) => !changes(base),
             Form::Sum(base, index, ..) => !changes(index) && !base.is_some_and(changes),
             Form::Constant(_) => false,
         };
         let plain = before[at..].iter().all(|guest| guest.role == Role::Plain);
-        (stays && plain).then_some(place)
+        (stays && plain).then_some(form)
     }
 
     /// Marks the room that the instruction has made on the stack.
@@ -206,25 +186,26 @@ fn makes_frame(guest: &Guest) -> bool {
 }
 
 /// What an instruction reads.
-fn read(guest: &Guest) -> Vec<Place> {
+fn read(guest: &Guest) -> Vec<Form> {
     let Accesses::List(list) = &guest.accesses else { return Vec::new() };
     list.iter().filter(|operand| !operand.write).filter_map(around).collect()
 }
 
 /// The four bytes that an operand begins in, if its register is a multiple of four.
-fn around(operand: &Operand) -> Option<Place> {
+fn around(operand: &Operand) -> Option<Form> {
     if operand.segment != Segment::Flat || operand.size > 8 {
         return None;
     }
     let small = operand.size < 4;
-    let form = match operand.form {
+    match operand.form {
+        // Bytes of a text, which are compared all the time.
+        Form::Base(_, 0) if small => None,
         Form::Base(base, by) => {
             let by = if small { by & !3 } else { by };
-            i32::try_from(by).is_ok().then_some(Form::Base(base, by))?
+            i32::try_from(by).is_ok().then_some(Form::Base(base, by))
         }
-        Form::Sum(..) if small => return None,
-        form @ Form::Sum(..) => form,
-        Form::Constant(_) => return None,
-    };
-    Some(Place { form, small })
+        Form::Sum(..) if small => None,
+        form @ Form::Sum(..) => Some(form),
+        Form::Constant(_) => None,
+    }
 }
