@@ -397,8 +397,8 @@ impl Ledger {
     ) -> Option<Unusual> {
         let followed = self.functions.get(&function).copied()?;
         self.take_over(thread);
-        // At the same height it is a tail call: still inside.
-        if thread.ledger.is_some_and(|call| stack <= call.stack) {
+        let outer = thread.ledger.map(|call| (call.stack, call.back));
+        if outer.is_some_and(|outer| heap::is_inside((stack, back), outer)) {
             return None;
         }
         thread.ledger.take().iter().for_each(|left| self.abandon(left));
