@@ -36,6 +36,7 @@ pub mod record;
 pub mod replay;
 pub mod report;
 pub mod robust;
+pub mod scramble;
 pub mod screen;
 pub mod signal;
 mod sites;

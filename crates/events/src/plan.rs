@@ -49,7 +49,16 @@ pub struct Plan {
     /// [`ORDINARY_SIZES`]. Each such call is a suspicion; without a filter it is told, as an event
     /// that is [`UNUSUAL`] says.
     pub quiet: bool,
+    /// Memory that those functions hand out, and that a function makes room for on its stack, holds
+    /// [`SCRAMBLED`] until it is written; who compares that, or gives it to the kernel, is a suspicion. For
+    /// replays alone: they go on though registers, stack and data are not what they were, and differ from
+    /// the recording as soon as what nobody wrote has made a difference.
+    pub scramble: bool,
 }
+
+/// What scrambled memory holds, in every four bytes of it. A large number whatever its size, and no address;
+/// no byte of it is zero.
+pub const SCRAMBLED: u32 = 0x5ca1_ab1e;
 
 /// Sizes that nobody wonders about.
 pub const ORDINARY_SIZES: RangeInclusive<u64> = 0..=1 << 46;
@@ -64,6 +73,12 @@ pub struct HeapFunction {
     /// What one family allocates only it may free.
     #[serde(default)]
     pub family: u8,
+    /// Whether it hands out blocks of zeros.
+    #[serde(default)]
+    pub zeroed: bool,
+    /// Where it is, as far as that is known beforehand.
+    #[serde(default)]
+    pub at: Vec<u64>,
 }
 
 /// What a function does to the heap. Arguments are counted from 0.
@@ -94,9 +109,11 @@ pub const TAIL: u8 = 4;
 pub const CALL: u8 = 8;
 /// Not a shadow: an unusual call of an allocator comes next; before it calls that made, and maybe freed, the
 /// block that it is given. Of other blocks nothing is known any more.
-pub const UNUSUAL: u8 = 32;
+pub const UNUSUAL: u8 = 64;
 /// Not a shadow: an address lies in another block than the pointer that it was made from.
 pub const STRAY: u8 = 16;
+/// Not a shadow: something that nobody wrote is compared, or handed to the kernel.
+pub const UNWRITTEN: u8 = 32;
 
 /// What of system calls is written to the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -204,6 +221,7 @@ impl Plan {
     pub fn emits(&self) -> bool {
         self.weaves()
             || self.filter.is_some()
+            || self.scramble
             || self.syscalls != Syscalls::Answers
             || !(self.probes.is_empty() && self.functions.is_empty() && self.names.is_empty())
     }
@@ -215,7 +233,7 @@ impl Plan {
 
     /// Whether translations need to know the accesses of instructions.
     pub fn needs_accesses(&self) -> bool {
-        self.observes_accesses() || self.filter.is_some()
+        self.observes_accesses() || self.filter.is_some() || self.scramble
     }
 
     /// Whether accesses are written to the stream, passed or not.
@@ -225,7 +243,8 @@ impl Plan {
 
     /// Whether blocks of the heap are only looked up when an unusual call is told.
     pub fn has_ledger(&self) -> bool {
-        self.quiet && !self.heap.is_empty() && !self.needs_accesses() && !self.blocks
+        let observes = self.needs_accesses() || self.blocks || self.scramble;
+        self.quiet && !self.heap.is_empty() && !observes
     }
 
     /// Whether an instruction is in the code that is observed.

@@ -3,8 +3,10 @@
 //!
 //! A mark `// FINDS rule` stands on the line that the finding is reported at; `// LOSES rule` on the
 //! line that made what is lost. The head of a program says how it is built (`build:`), which rules
-//! are checked (`rules:`) and what functions are called (`as:`). Programs about the heap are screened too
-//! (`run --screen`), and must give the same but where a head says `screen: blind`.
+//! are checked (`rules:`) and what functions are called (`as:`). Programs about the heap and about what was
+//! never written are screened too (`run --screen`), and must give the same but where a head says
+//! `screen: blind`; those in which nothing is wrong must not even be suspicious, but where it says
+//! `screen: suspicious`.
 
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -15,8 +17,14 @@ use std::sync::Mutex;
 const RULES: &str = "memory,uninitialised,allocation,regions";
 
 /// Rules whose findings a screen sees.
-const SCREENED: [&str; 5] =
-    ["unmatched-free", "double-free", "dangling-pointer", "null-pointer", "heap-overflow"];
+const SCREENED: [&str; 6] = [
+    "unmatched-free",
+    "double-free",
+    "dangling-pointer",
+    "null-pointer",
+    "heap-overflow",
+    "uninitialised-read",
+];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Way {
@@ -189,6 +197,14 @@ fn programs() -> Vec<Program> {
 }
 
 fn check_all(way: Way, wanted: impl Fn(&Program) -> bool) {
+    judge_all(wanted, |program, folder| program.check(folder, way));
+}
+
+/// Judges all programs that are wanted, two at a time.
+fn judge_all(
+    wanted: impl Fn(&Program) -> bool,
+    judge: impl Fn(&Program, &Path) -> Vec<String> + Sync,
+) {
     let folder = tempfile::tempdir().expect("a folder");
     let only = std::env::var("RULE_PROGRAM").unwrap_or_default();
     let chosen = |program: &Program| program.name().contains(&only) && wanted(program);
@@ -200,7 +216,7 @@ fn check_all(way: Way, wanted: impl Fn(&Program) -> bool) {
                 loop {
                     let next = queue.lock().expect("not poisoned").next();
                     let Some(program) = next else { return };
-                    let found = program.check(folder.path(), way);
+                    let found = judge(program, folder.path());
                     problems.lock().expect("not poisoned").extend(found);
                 }
             });
@@ -223,6 +239,20 @@ fn a_screen_finds_the_same_in_the_heap() {
 #[test]
 fn the_runner_and_the_host_tell_the_same_history_of_blocks() {
     check_all(Way::Allocations, |_| true);
+}
+
+#[test]
+fn a_screen_suspects_nobody_who_is_innocent() {
+    let innocent = |program: &Program| program.head("screen:") != Some("suspicious");
+    judge_all(innocent, |program, folder| {
+        let binary = program.build(folder, true);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whydunit"));
+        let line = ["run", "--screen", "--rules", "memory,uninitialised", "--patience", "0", "--"];
+        let output = command.args(line).arg(binary).output().expect("the tool runs");
+        let suspicious = output.status.code() == Some(3);
+        let said = String::from_utf8_lossy(&output.stderr);
+        suspicious.then(|| format!("{}: {said}", program.name())).into_iter().collect()
+    });
 }
 
 #[test]

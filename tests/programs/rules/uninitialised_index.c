@@ -1,4 +1,5 @@
 // An address is formed from an index that nothing wrote.
+// screen: blind
 #include <stdlib.h>
 
 static int table[256];

@@ -19,6 +19,8 @@ pub struct Needs {
     pub descriptors: bool,
     /// Contents of memory.
     pub contents: bool,
+    /// Whether memory was ever written.
+    pub writes: bool,
     /// The chains of values that are no pointers: every instruction.
     pub numbers: bool,
     /// Functions whose calls and returns are looked at.
@@ -59,6 +61,7 @@ impl Needs {
         self.pointers |= other.pointers;
         self.descriptors |= other.descriptors;
         self.contents |= other.contents;
+        self.writes |= other.writes;
         self.numbers |= other.numbers;
         self.functions.extend(other.functions);
         self
@@ -92,7 +95,7 @@ impl Needs {
 
     fn event(&mut self, event: &EventMatch, variables: &[Variable]) {
         match event.kind {
-            EventKind::Write => self.accesses = true,
+            EventKind::Write => (self.accesses, self.writes) = (true, true),
             EventKind::Malloc | EventKind::Free => self.allocations = true,
             EventKind::Open | EventKind::Close => self.descriptors = true,
             EventKind::Call | EventKind::Return => {

@@ -17,10 +17,19 @@ pub struct Stream {
     feed: Feed,
     /// Whether the stream was broken somewhere.
     pub broken: bool,
-    /// Accesses that an inline test has let through.
-    pub suspicions: u64,
+    /// What inline tests have let through: where each kind was met first.
+    pub suspicions: Vec<Suspicion>,
     /// Children that were forked, and the detector as it was for each.
     pub forks: Vec<(u32, Detector)>,
+}
+
+/// Something that an inline test has let through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Suspicion {
+    /// The instruction.
+    pub pc: u64,
+    /// What it met, as `events::plan` has it.
+    pub bits: u8,
 }
 
 /// Everything but the decoder, which lends out shapes while it is read.
@@ -64,7 +73,7 @@ impl Stream {
             told: false,
         };
         let decoder = Decoder::default();
-        Self { decoder, feed, broken: false, suspicions: 0, forks: Vec::new() }
+        Self { decoder, feed, broken: false, suspicions: Vec::new(), forks: Vec::new() }
     }
 
     /// The detector.
@@ -89,7 +98,11 @@ impl Stream {
         let (suspicions, forks) = (&mut self.suspicions, &mut self.forks);
         let mut other = |feed: &mut Feed, record: Record<'_, '_>| {
             match &record {
-                Record::Single(Event::Suspect { .. }) => *suspicions += 1,
+                Record::Single(Event::Suspect { pc, shadow, .. })
+                    if suspicions.iter().all(|known| known.bits != *shadow) =>
+                {
+                    suspicions.push(Suspicion { pc: *pc, bits: *shadow });
+                }
                 Record::Single(Event::Fork(Some(child))) => forks.push((*child, feed.child())),
                 _ => {}
             }

@@ -108,7 +108,7 @@ impl List {
 }
 
 /// What the kernel read.
-fn read(number: u64, arguments: [u64; 6], answer: i64) -> Vec<Range> {
+pub fn read(number: u64, arguments: [u64; 6], answer: i64) -> Vec<Range> {
     // A call that failed may have read anything or nothing.
     let Ok(done) = u64::try_from(answer) else { return Vec::new() };
     let mut ranges = Vec::new();

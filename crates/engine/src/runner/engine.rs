@@ -15,6 +15,7 @@ use super::memory::Memory;
 use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
+use super::scramble::Scramble;
 use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
@@ -93,6 +94,8 @@ pub struct Engine {
     pub heap: Option<Heap>,
     /// The same where only unusual calls are told.
     pub ledger: Option<Ledger>,
+    /// What is known of a scrambled replay.
+    pub scramble: Scramble,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -184,6 +187,7 @@ impl Engine {
             shadow: None,
             heap: None,
             ledger: None,
+            scramble: Scramble::default(),
             stops: Stops::default(),
             repeating: None,
         });
@@ -216,10 +220,7 @@ impl Engine {
 
     fn arrange(&mut self, plan: Plan) {
         if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
-            let shadow = self.shadow.get_or_insert_with(|| {
-                Shadow::new()
-                    .unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
-            });
+            let shadow = self.shadow.get_or_insert_with(new_shadow);
             paint.iter().for_each(|paint| shadow.paint(paint));
             if !plan.heap.is_empty() {
                 self.heap.get_or_insert_default().arrange(&plan.heap);
@@ -227,6 +228,10 @@ impl Engine {
         }
         if plan.has_ledger() {
             self.ledger.get_or_insert_default().arrange(&plan.heap);
+        }
+        if plan.scramble {
+            self.shadow.get_or_insert_with(new_shadow);
+            self.heap.get_or_insert_default().arrange(&plan.heap);
         }
         self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);
@@ -620,6 +625,10 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         },
     }
     CameBy::Elsewhere
+}
+
+fn new_shadow() -> Shadow {
+    Shadow::new().unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
 }
 
 /// The instruction at an address.

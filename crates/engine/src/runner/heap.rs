@@ -33,10 +33,13 @@ const TESTED_OF_CALLER: u64 = 64;
 const SAMPLED_TAILS: u64 = 512;
 /// Bytes on either side of a block where an access is suspicious.
 const BESIDE: u64 = 64;
+/// Blocks from this size on may have a mapping of their own.
+const MAPPED: u64 = 64 << 10;
+const PAGE: u64 = 4096;
 /// How far compilers let a pointer count from before an array.
 const NEAR: u64 = 128;
-/// Reads of the C library that are this wide may go past the end of a string.
-const VECTOR: u32 = 16;
+/// How far ahead of what they have seen the C library's string functions read.
+const AHEAD: u64 = 160;
 
 /// The call of an allocator that a thread is in.
 #[derive(Clone, Copy)]
@@ -69,6 +72,8 @@ pub struct Followed {
     pub role: HeapRole,
     /// Whose it is.
     pub family: u8,
+    /// Whether what it returns holds zeros.
+    pub zeroed: bool,
 }
 
 /// A live block.
@@ -133,7 +138,7 @@ pub fn is_inside(inner: (u64, u64), outer: (u64, u64)) -> bool {
 
 /// Whether a call is, that frees a live block of this family.
 pub fn is_unusual(
-    Followed { role, family }: Followed,
+    Followed { role, family, .. }: Followed,
     arguments: &[u64; 6],
     freed: Option<u8>,
 ) -> bool {
@@ -155,12 +160,18 @@ impl Heap {
             map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
+        for (name, address) in
+            functions.iter().flat_map(|one| one.at.iter().map(|at| (&one.name, *at)))
+        {
+            self.add_function(address, name);
+        }
     }
 
     /// A function has been found.
     pub fn add_function(&mut self, address: u64, name: &str) {
-        if let Some(HeapFunction { role, family, .. }) = self.names.get(name) {
-            self.functions.insert(address, Followed { role: *role, family: *family });
+        if let Some(HeapFunction { role, family, zeroed, .. }) = self.names.get(name) {
+            let followed = Followed { role: *role, family: *family, zeroed: *zeroed };
+            self.functions.insert(address, followed);
         }
     }
 
@@ -188,25 +199,51 @@ impl Heap {
         unusual
     }
 
+    /// Whether code of the C library is the allocator's: it lies between functions that are followed. What the
+    /// library does when a thread ends it does there, though nobody has called these.
+    pub fn is_own(&self, pc: u64, library: &Range<u64>) -> bool {
+        let inside = || self.functions.keys().filter(|function| library.contains(function));
+        inside().any(|function| *function <= pc) && inside().any(|function| *function > pc)
+    }
+
     /// Whether a function is followed.
     pub fn follows(&self, function: u64) -> bool {
         self.functions.contains_key(&function)
     }
 
-    /// The thread is at a site, with a stack that has given up what stood at `stack`.
-    pub fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) {
-        let Some(call) = thread.allocating.take_if(|call| call.stack <= stack) else { return };
+    /// The thread is at a site, with a stack that has given up what stood at `stack`. What it got there
+    /// that nobody has written.
+    pub fn came_back(
+        &mut self,
+        thread: &mut Thread,
+        pc: u64,
+        stack: u64,
+        value: u64,
+    ) -> Option<Range<u64>> {
+        let call = thread.allocating.take_if(|call| call.stack <= stack)?;
         cpu().shadow = SHADOW_BASE;
         cpu().owner_mask = owners::mask(false);
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
-            return;
+            return None;
         }
+        let got = self.note_block(&call, value)?;
+        let kept = match (call.followed.role, call.freed) {
+            (HeapRole::Resize(..), Some(before)) => before.size,
+            // Nobody knows how much of it was there before.
+            (HeapRole::Resize(..), None) if call.arguments[0] != 0 => return None,
+            _ => 0,
+        };
+        (!call.followed.zeroed).then(|| got.start.saturating_add(kept)..got.end)
+    }
+
+    /// The block that a call has allocated, if it has.
+    fn note_block(&mut self, call: &HeapCall, value: u64) -> Option<Range<u64>> {
         let (arguments, family) = (&call.arguments, call.followed.family);
         let (block, caller) = (|size| Block { size, family }, call.back);
         match call.followed.role {
             HeapRole::Allocate(size, count) => {
-                self.allocate(value, block(bytes(arguments, size, count)), caller);
+                self.allocate(value, block(bytes(arguments, size, count)), caller)
             }
             HeapRole::AllocateFixed(size) => self.allocate(value, block(size), caller),
             HeapRole::Resize(size, count) => {
@@ -214,21 +251,22 @@ impl Heap {
                 if let (0, Some(before)) = (value, call.freed.filter(|_| wanted > 0)) {
                     // It failed, and everything is as it was.
                     self.allocate(arguments[0], before, caller);
-                } else {
-                    self.allocate(value, block(wanted), caller);
+                    return None;
                 }
+                self.allocate(value, block(wanted), caller)
             }
             HeapRole::AllocateTo(size) if value == 0 => {
                 let stored = guest::read_u64(arguments[0]).unwrap_or(0);
-                self.allocate(stored, block(bytes(arguments, size, None)), caller);
+                self.allocate(stored, block(bytes(arguments, size, None)), caller)
             }
             HeapRole::Measure => {
                 let known = self.live.get(&arguments[0]).copied();
                 if let Some(block) = known.filter(|block| block.size < value) {
                     self.allocate(arguments[0], Block { size: value, ..block }, caller);
                 }
+                None
             }
-            HeapRole::AllocateTo(_) | HeapRole::Free => {}
+            HeapRole::AllocateTo(_) | HeapRole::Free => None,
         }
     }
 
@@ -241,8 +279,8 @@ impl Heap {
         Some(block)
     }
 
-    fn allocate(&mut self, begin: u64, block: Block, caller: u64) {
-        let Some(end) = begin.checked_add(block.size).filter(|_| begin != 0) else { return };
+    fn allocate(&mut self, begin: u64, block: Block, caller: u64) -> Option<Range<u64>> {
+        let end = begin.checked_add(block.size).filter(|_| begin != 0)?;
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);
@@ -256,6 +294,7 @@ impl Heap {
         for beside in self.beside(begin, end) {
             Shadow.paint_blank(beside, BETWEEN);
         }
+        Some(begin..end)
     }
 
     /// Whether the last granule of one more block is tested.
@@ -271,8 +310,13 @@ impl Heap {
         let before = self.live.range(..begin).next_back().map_or(0, |(at, block)| block.end(*at));
         let after = self.live.range(begin + 1..).next().map_or(u64::MAX, |(at, _)| *at);
         let end = end.next_multiple_of(GRANULE);
-        let low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
-        [low & !(GRANULE - 1)..begin & !(GRANULE - 1), end..end.saturating_add(BESIDE).min(after)]
+        let mut low = begin.saturating_sub(BESIDE).max(before.next_multiple_of(GRANULE));
+        let mut high = end.saturating_add(BESIDE).min(after);
+        if end - begin >= MAPPED {
+            // What is mapped next to it is somebody else's.
+            (low, high) = (low.max(begin & !(PAGE - 1)), high.min(end.next_multiple_of(PAGE)));
+        }
+        [low & !(GRANULE - 1)..begin & !(GRANULE - 1), end..high]
     }
 
     /// The live block that an address is in: where it begins and ends.
@@ -309,7 +353,7 @@ impl Heap {
         &mut self,
         look: Look,
         shadow: &mut Shadow,
-        library: impl FnOnce() -> bool,
+        reads_ahead: impl FnOnce() -> bool,
     ) -> bool {
         let Look { address, size, write } = look;
         let end = address.saturating_add(u64::from(size));
@@ -318,16 +362,16 @@ impl Heap {
             self.tire(end - 1, shadow);
             return false;
         }
-        if write || size < VECTOR || !library() {
+        if write || !reads_ahead() {
             return true;
         }
         // String functions go on in whole vectors behind the first: into whatever is there. The first
-        // begins where the string does.
+        // begins where the string does, and is not aligned.
         let last = self.live.range(..end).next_back();
-        let touches =
-            last.is_some_and(|(at, block)| block.end(*at).next_multiple_of(GRANULE) > address);
+        let comes_from =
+            |(at, block): (&u64, &Block)| block.end(*at).saturating_add(AHEAD) > address;
         let goes_on = address.is_multiple_of(u64::from(size));
-        !touches && !goes_on && shadow.bits(address, 1) & FREED != 0
+        !last.is_some_and(comes_from) && !goes_on && shadow.bits(address, 1) & FREED != 0
     }
 
     /// A last granule that is used all the time is worth less than what the looks cost.

@@ -183,7 +183,7 @@ impl Ledger {
     /// A function has been found.
     pub fn add_function(&mut self, address: u64, name: &str, library: bool) {
         let Some(HeapFunction { role, family, .. }) = self.names.get(name) else { return };
-        self.functions.insert(address, Followed { role: *role, family: *family });
+        self.functions.insert(address, Followed { role: *role, family: *family, zeroed: false });
         if library && *role == HeapRole::Free {
             self.alone.insert(address, ());
         }
@@ -201,7 +201,7 @@ impl Ledger {
 
     /// What translated code does at the entry of a function.
     pub fn deed(&self, function: u64) -> Option<Deed> {
-        let Followed { role, family } = *self.functions.get(&function)?;
+        let Followed { role, family, .. } = *self.functions.get(&function)?;
         match role {
             HeapRole::Allocate(0, None) => Some(Deed::Allocates(family, Asked::First)),
             HeapRole::Allocate(1, None) => Some(Deed::Allocates(family, Asked::Second)),
@@ -371,7 +371,7 @@ impl Ledger {
             0 => (HeapRole::Free, 0, freed().map(|block| (value, Block { freed: 0, ..block }))),
             family => (HeapRole::Allocate(0, None), family as u8, None),
         };
-        let followed = Followed { role, family };
+        let followed = Followed { role, family, zeroed: false };
         let arguments = [value, 0, 0, 0, 0, 0];
         thread.ledger = Some(Call { followed, stack, back, arguments, before, told: false });
         under.stack = ELSEWHERE;

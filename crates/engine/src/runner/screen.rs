@@ -138,6 +138,9 @@ pub fn look(thread: &Thread) {
     if !matches!(accesses, Accesses::Repeat { .. }) {
         let mut put = |write, address, size| engine().test(registers.pc, write, address, size);
         explicit::each(&instruction, registers, &thread.vector, &mut put);
+        if engine().config.plan.scramble {
+            engine().suspect_compared(thread, registers.pc);
+        }
         engine().compare(&strays::forms(&instruction, &accesses));
     }
 }
@@ -212,15 +215,27 @@ impl Engine {
         if bits & if write { *writes } else { *reads } == 0 {
             return;
         }
-        let library =
-            || self.memory.find(pc).is_some_and(|(_, mapping)| heap::is_c_library(mapping));
+        let library = self.library(pc);
+        if let (Some(heap), Some(library)) = (&self.heap, &library)
+            && heap.is_own(pc, library)
+        {
+            return;
+        }
+        let reads_ahead =
+            || library.is_some() && decode_one(pc).op0_register().is_vector_register();
         let looked = Look { address, size, write };
         if let (Some(heap), Some(shadow)) = (&mut self.heap, &mut self.shadow)
-            && !heap.suspects(looked, shadow, library)
+            && !heap.suspects(looked, shadow, reads_ahead)
         {
             return;
         }
         self.record_suspect(pc, looked, bits);
+    }
+
+    /// The code of the C library that an instruction is part of.
+    pub fn library(&self, pc: u64) -> Option<Range<u64>> {
+        let (range, mapping) = self.memory.find(pc)?;
+        heap::is_c_library(mapping).then_some(range)
     }
 
     /// Compares addresses that the next instruction makes with the pointers that it makes them from.
@@ -246,11 +261,8 @@ impl Engine {
                 && !other.is_some_and(|other| heap.shares(other, address));
             astray.then_some(address)
         };
-        let library = || {
-            let mapping = self.memory.find(registers.pc);
-            mapping.is_some_and(|(_, mapping)| heap::is_c_library(mapping))
-        };
         // String functions of the C library go on past ends.
+        let library = || self.library(registers.pc).is_some();
         if let Some(address) = forms.iter().find_map(strays).filter(|_| !library()) {
             self.record_suspect(registers.pc, Look { address, size: 0, write: false }, STRAY);
             owners::settle(true);

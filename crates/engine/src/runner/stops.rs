@@ -255,8 +255,10 @@ impl Engine {
             self.record_back(pc, stack, value);
         }
         self.leave_in_ledger(thread, pc, (stack, value));
-        if let Some(heap) = &mut self.heap {
-            heap.came_back(thread, pc, stack.wrapping_sub(8), value);
+        let heap = self.heap.as_mut();
+        let fresh = heap.and_then(|heap| heap.came_back(thread, pc, stack.wrapping_sub(8), value));
+        if let Some(fresh) = fresh.filter(|_| self.config.plan.scramble) {
+            self.scramble(fresh);
         }
     }
 
@@ -325,7 +327,9 @@ impl Engine {
         }
         self.enter_in_ledger(thread, function, (stack, back), arguments);
         let heap = self.heap.as_mut();
-        if heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments)) {
+        let unusual =
+            heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments));
+        if unusual && !self.is_own_call(back) {
             self.record_suspect(
                 function,
                 Look { address: arguments[0], size: 0, write: false },
@@ -349,6 +353,12 @@ impl Engine {
         let mut bytes = record::BACK.to_le_bytes().to_vec();
         bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
         self.record(&bytes);
+    }
+
+    /// Whether an allocator was called by itself.
+    fn is_own_call(&self, back: u64) -> bool {
+        let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
+        heap.is_own(back, &library)
     }
 }
 

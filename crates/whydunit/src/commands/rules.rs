@@ -1,13 +1,16 @@
 //! Bug rules on the command line: which ones ([`choose`]), where the program's files are
 //! ([`modules`]), the consumer that checks while the program runs ([`watch`]) or is replayed
-//! ([`recorded`]), children that go on from their parent's state ([`forks`]), rules that are switched on and off meanwhile ([`switch`]).
+//! ([`recorded`]), children that go on from their parent's state ([`forks`]), what nobody has written
+//! ([`unwritten`]), what was suspected ([`doubt`]), rules that are switched on and off meanwhile ([`switch`]).
 
 mod choose;
+mod doubt;
 mod forks;
 mod modules;
 pub mod quiet;
 pub mod recorded;
 mod switch;
+mod unwritten;
 mod watch;
 
 pub use choose::Chosen;

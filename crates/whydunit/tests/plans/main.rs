@@ -206,7 +206,8 @@ fn calls_are_told_once_whenever_signals_come() {
     let functions = vec![program.at("work")];
     let shadow = Filter::Shadow { reads: 1, writes: 1, paint: Vec::new() };
     let role = HeapRole::Measure;
-    let followed = HeapFunction { name: "work".to_owned(), role, family: 1 };
+    let name = "work".to_owned();
+    let followed = HeapFunction { name, role, family: 1, zeroed: false, at: Vec::new() };
     for plan in [
         Plan { functions: functions.clone(), ..Plan::default() },
         Plan { functions: functions.clone(), blocks: true, ..Plan::default() },

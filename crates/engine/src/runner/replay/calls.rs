@@ -3,7 +3,8 @@
 
 use super::contexts::InCall;
 use super::source::Source;
-use super::{diverge, finish, memory, replayer};
+use super::{diverge, finish, is_scrambled, memory, replayer};
+use crate::runner::clock;
 use crate::runner::cpu::{NOT_STARTED, cpu};
 use crate::runner::engine::engine;
 use crate::runner::layout;
@@ -29,6 +30,13 @@ pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check:
         _ => {}
     }
     others_wrote();
+    if is_scrambled()
+        && let Some(Entry::Call(Call { time, .. }) | Entry::Switch { time, .. }) =
+            replayer().source.peek()
+        && *time != clock::now()
+    {
+        diverge(&format!("made {} at another time", name(number)));
+    }
     match replayer().source.peek() {
         Some(Entry::Call(_)) => complete(call),
         Some(Entry::Switch { .. } | Entry::Exec) => replayer().contexts.park_in(call),
@@ -90,7 +98,7 @@ fn complete(made: InCall) {
     if call.number != number {
         diverge(&format!("made {} in place of {}", name(number), name(call.number)));
     }
-    if call.check != check {
+    if call.check != check && !is_scrambled() {
         diverge(&format!("made {} with other registers, stack or data", name(number)));
     }
     replayer().checks += 1;
@@ -115,6 +123,9 @@ fn complete(made: InCall) {
         }
     }
     let before = engine().before_call(number, arguments);
+    if is_scrambled() {
+        engine().suspect_handed((number, arguments), call.answer, cpu().registers.pc);
+    }
     write_payload(&call.writes);
     engine().record_buffers(number, arguments, call.answer, before);
     make::answered(replayer().contexts.current(), number, arguments, call.answer);
@@ -196,6 +207,11 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             return Done::Gone;
         }
         libc::SYS_exit_group => match replayer().source.peek() {
+            Some(Entry::End(Ending::Exit(code)))
+                if is_scrambled() && *code != a[0] as u8 as i32 =>
+            {
+                diverge(&format!("ended with {}", a[0] as u8))
+            }
             Some(Entry::End(ending)) => finish(Some(*ending)),
             _ => finish(Some(Ending::Exit(a[0] as i32))),
         },

@@ -380,6 +380,36 @@ impl Emit {
         self.imm32(value);
     }
 
+    /// `cmp register, value` (32 bits).
+    pub fn compare_low(&mut self, register: u8, value: i32) {
+        self.rex_if_needed(false, 0, register);
+        self.raw(&[0x81, 0xf8 | register & 7]);
+        self.imm32(value);
+    }
+
+    /// `cmp dword [base + displacement], value`.
+    pub fn compare_dword(&mut self, base: u8, displacement: i32, value: i32) {
+        self.rex_if_needed(false, 0, base);
+        self.bytes.push(0x81);
+        self.memory(7, base, displacement);
+        self.imm32(value);
+    }
+
+    /// `cmp dword [base + index * scale + displacement], value`; `index` is not rsp.
+    pub fn compare_dword_sum(
+        &mut self,
+        base: Option<u8>,
+        index: u8,
+        scale: u8,
+        displacement: i32,
+        value: i32,
+    ) {
+        self.bytes.push(Self::rex(false, 0, base.unwrap_or(0)) | (index >> 3) << 1);
+        self.bytes.push(0x81);
+        self.sum(7, base, index, scale, displacement);
+        self.imm32(value);
+    }
+
     /// `dec qword [cell]`.
     pub fn decrement_cell(&mut self, cell: u64) {
         self.raw(&[0x48, 0xff, 0x0d]);

@@ -22,6 +22,7 @@ mod owners;
 mod plain;
 mod reserved;
 mod returns;
+mod scramble;
 mod shared;
 mod strings;
 
@@ -156,6 +157,8 @@ struct Lower<'a> {
     shared: Shared,
     plan: &'a Plan,
     flipped: bool,
+    /// Whether the dispatcher has looked after the instruction.
+    untested: bool,
     observer: Option<Observer>,
     screen: Option<Screen>,
     map: map::Builder,
@@ -200,6 +203,7 @@ pub fn lower(
         shared,
         plan,
         flipped: variant == Variant::Flipped,
+        untested: variant == Variant::Untested,
         observer,
         screen,
         map: map::Builder::default(),
@@ -316,7 +320,9 @@ impl Lower<'_> {
                 self.marks();
             }
             self.observe_before();
+            self.look_at_compared();
             self.one();
+            self.scramble_frame();
             self.observe_after();
             self.announced = false;
         }

@@ -34,7 +34,7 @@ pub struct Chosen {
 }
 
 /// The rules that are checked where nobody says which.
-const DEFAULT: &str = "memory";
+const DEFAULT: [&str; 2] = ["memory", "uninitialised"];
 
 impl RuleArguments {
     /// Whether nobody says which rules are checked.
@@ -46,7 +46,7 @@ impl RuleArguments {
     pub fn choose(&self) -> anyhow::Result<Chosen> {
         let mut rules: Vec<Rule> = Vec::new();
         let words = self.rules.as_deref().unwrap_or_default().iter().map(String::as_str);
-        for word in words.chain(self.is_default().then_some(DEFAULT)) {
+        for word in words.chain(DEFAULT.into_iter().filter(|_| self.is_default())) {
             for rule in named(word, &self.names)? {
                 if rules.iter().all(|known| known.name != rule.name) {
                     rules.push(rule);

@@ -3,6 +3,7 @@
 //! a rule about allocations finds something, the recording is checked in full.
 
 use super::choose::Chosen;
+use super::unwritten;
 use super::watch::{Found, Watch};
 use crate::commands::run::fault_or_input;
 use crate::render;
@@ -69,14 +70,31 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Duration) -> anyhow::Result
         render::note(&format!("what came after this is not checked: {why}"));
     }
     let outcome = recorded.outcome;
+    let spent = children_time().saturating_sub(begun);
     let mut screened = watch.finish(&outcome.crashes);
+    let session = Session::open(&path).context("the recording cannot be checked")?;
+    let begun = session.recording().processes().iter();
+    let begun: Vec<_> =
+        begun.filter(|start| session.recording().has_begun(start.process)).collect();
+    if chosen.rules.iter().any(unwritten::concerns) {
+        for start in &begun {
+            if screened.suspicious.contains(&start.pid) {
+                continue;
+            }
+            let doubts = unwritten::doubts(&session, start.process, chosen)?;
+            if !doubts.is_empty() {
+                screened.suspicious.insert(start.pid);
+                screened.doubts.extend(doubts);
+            }
+        }
+    }
     if screened.suspicious.is_empty() && outcome.crashes.is_empty() {
         return Ok((outcome, screened));
     }
-    if children_time().saturating_sub(begun) >= patience {
-        let what = match screened.suspicious.is_empty() {
-            true => "the rules were not followed to the crash",
-            false => "something is suspicious, and was not followed",
+    if spent >= patience {
+        let what = match screened.doubts.first() {
+            None => "the rules were not followed to the crash".to_owned(),
+            Some(doubt) => format!("something is suspicious, and was not followed ({doubt})"),
         };
         render::note(&format!(
             "{what}, as the run was long and that takes a hundred times as long; to do so all the \
@@ -85,18 +103,14 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Duration) -> anyhow::Result
         screened.unfollowed = !screened.suspicious.is_empty();
         return Ok((outcome, screened));
     }
-    let session = Session::open(&path).context("the recording cannot be checked")?;
     let mut found = Found::default();
     // Screens tell of every process. The way to a forked child leads through its parent.
     let is_suspicious = |pid: i32| {
         let crashed = outcome.crashes.iter().any(|crash| crash.process == pid);
         crashed || screened.suspicious.contains(&pid)
     };
-    for start in session.recording().processes() {
-        let begun = session.recording().has_begun(start.process);
-        if begun && is_suspicious(start.pid) {
-            found.extend(check(&session, start.process, chosen)?);
-        }
+    for start in begun.into_iter().filter(|start| is_suspicious(start.pid)) {
+        found.extend(check(&session, start.process, chosen)?);
     }
     Ok((outcome, found))
 }
@@ -144,14 +158,15 @@ pub fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
         };
         // Families are few; those of a file with more than fit are told apart less well.
         let family = allocator.family as u8;
-        Some(HeapFunction { name, role, family })
+        let zeroed = matches!(allocator.role, Role::Allocate { zeroed: true, .. });
+        Some(HeapFunction { name, role, family, zeroed, at: Vec::new() })
     };
     allocators.names().into_iter().filter_map(function).collect()
 }
 
 /// Every piece of a file that the process has mapped, or was forked with. How long one is, its log
 /// does not say.
-fn mapped(session: &Session, process: u32) -> anyhow::Result<Vec<ModuleMap>> {
+pub fn mapped(session: &Session, process: u32) -> anyhow::Result<Vec<ModuleMap>> {
     let known = session.recording().processes();
     let start = known.iter().find(|start| start.process == process);
     let forked = start.filter(|start| start.origin != Origin::Exec);

@@ -4,6 +4,7 @@
 //! copy of its parent's ([`super::forks`]).
 
 use super::choose::Chosen;
+use super::doubt;
 use super::forks::{Follower, Forks};
 use super::modules::{Modules, Wanted, is_c_library};
 use super::switch::Switch;
@@ -83,6 +84,8 @@ pub struct Found {
     pub stopped: bool,
     /// The processes in which anything was found or suspected.
     pub suspicious: BTreeSet<i32>,
+    /// What was suspected.
+    pub doubts: Vec<String>,
     /// Whether something was suspicious and was not checked.
     pub unfollowed: bool,
 }
@@ -166,6 +169,21 @@ impl Watch {
         (plan, Box::new(self.feed(process, modules)))
     }
 
+    /// The consumer of a process of a recording, and where functions of these names are.
+    pub fn located(
+        &self,
+        process: i32,
+        maps: &[ModuleMap],
+        names: &[String],
+    ) -> (Vec<(u64, String)>, Box<dyn Consumer>) {
+        let modules = Modules::default();
+        let wanted = Wanted { names: names.to_vec(), called: Vec::new(), variables: false };
+        for map in maps {
+            modules.note(map, &wanted);
+        }
+        (modules.functions(0), Box::new(self.feed(process, modules)))
+    }
+
     /// What was found in a run that is over.
     pub fn finish(self, crashes: &[CrashReport]) -> Found {
         let stopped = self.shared.stopped.load(Ordering::Relaxed);
@@ -178,8 +196,13 @@ impl Watch {
         }
         for Checked { process, stream, modules } in &checked {
             let detector = stream.detector();
-            if stream.suspicions > 0 || !detector.hits().is_empty() {
+            if !(stream.suspicions.is_empty() && detector.hits().is_empty()) {
                 found.suspicious.insert(*process);
+            }
+            if !stream.suspicions.is_empty() {
+                let program = modules.program();
+                let told = stream.suspicions.iter();
+                found.doubts.extend(told.map(|one| doubt::sentence(*one, &program)));
             }
             found.undecided.extend(detector.undecided());
             found.dropped += detector.dropped();
@@ -207,6 +230,7 @@ impl Found {
         self.dropped += other.dropped;
         self.stopped |= other.stopped;
         self.suspicious.extend(other.suspicious);
+        self.doubts.extend(other.doubts);
     }
 
     /// The findings.
