@@ -30,7 +30,7 @@ const REGION_BYTES: u64 = 1 << 32;
 const REGIONS: usize = 1 << 15;
 
 /// Bits of an address that a block with a line does not have.
-pub const IRREGULAR: u64 = UNIT - 1 | !0 << 47;
+pub const IRREGULAR: u64 = (UNIT - 1) | (!0 << 47);
 /// Bits of an address that tell its region.
 pub const REGION: u64 = (REGIONS as u64 - 1) << 32;
 
