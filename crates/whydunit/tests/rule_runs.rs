@@ -243,6 +243,18 @@ fn the_runner_and_the_host_tell_the_same_history_of_random_calls() {
     }
 }
 
+/// What the C library does with freed blocks when a thread ends is nobody's fault, and where
+/// `posix_memalign` stores a block is seen.
+#[test]
+fn threads_that_allocate_among_signals_and_end_are_clean() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/ending_threads.cpp");
+    let rules = "double-free,unmatched-free,mismatched-free,bad-size";
+    let output = tool(&["run", "--json", "--rules", rules, "--"], &[&program]);
+    assert_eq!(json(&output)["findings"].as_array().map(Vec::len), Some(0));
+    assert_eq!(output.status.code(), Some(0));
+}
+
 /// A rule that holds everywhere and one that takes for ever, over a program of some length.
 #[test]
 fn rules_that_never_end_or_hold_everywhere_are_bounded_and_reported() {
