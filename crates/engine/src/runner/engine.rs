@@ -92,10 +92,10 @@ pub struct Engine {
     pub shadow: Option<Shadow>,
     /// Blocks of the guest's heap, where the plan has them painted.
     pub heap: Option<Heap>,
-    /// The same where only unusual calls are told.
-    pub ledger: Option<Ledger>,
     /// What is known of a scrambled replay.
     pub scramble: Scramble,
+    /// The same where only unusual calls are told.
+    pub ledger: Option<Ledger>,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -186,8 +186,8 @@ impl Engine {
             plan_number: 0,
             shadow: None,
             heap: None,
-            ledger: None,
             scramble: Scramble::default(),
+            ledger: None,
             stops: Stops::default(),
             repeating: None,
         });
@@ -226,12 +226,11 @@ impl Engine {
                 self.heap.get_or_insert_default().arrange(&plan.heap);
             }
         }
+        if plan.scramble {
+            self.heap.get_or_insert_default().arrange_unpainted(&plan.heap);
+        }
         if plan.has_ledger() {
             self.ledger.get_or_insert_default().arrange(&plan.heap);
-        }
-        if plan.scramble {
-            self.shadow.get_or_insert_with(new_shadow);
-            self.heap.get_or_insert_default().arrange(&plan.heap);
         }
         self.cache.arrange(standing(&plan));
         self.stops.arrange(&plan);

@@ -72,7 +72,7 @@ pub struct Followed {
     pub role: HeapRole,
     /// Whose it is.
     pub family: u8,
-    /// Whether what it returns holds zeros.
+    /// Whether it hands out blocks of zeros.
     pub zeroed: bool,
 }
 
@@ -96,6 +96,8 @@ pub struct Heap {
     functions: AddressMap<Followed>,
     /// Live blocks by address.
     live: BTreeMap<u64, Block>,
+    /// Where nothing is painted only the last block at an address counts, and what its size was.
+    sizes: Option<AddressMap<u64>>,
     looks: AddressMap<u16>,
     /// Owners so far.
     owners: u64,
@@ -156,7 +158,7 @@ pub fn is_unusual(
 impl Heap {
     /// The functions that a plan lists.
     pub fn arrange(&mut self, functions: &[HeapFunction]) {
-        if self.names.is_empty() {
+        if self.names.is_empty() && self.sizes.is_none() {
             map_tables();
         }
         self.names = functions.iter().map(|one| (one.name.clone(), one.clone())).collect();
@@ -165,6 +167,12 @@ impl Heap {
         {
             self.add_function(address, name);
         }
+    }
+
+    /// The same where nothing is painted.
+    pub fn arrange_unpainted(&mut self, functions: &[HeapFunction]) {
+        self.sizes = Some(AddressMap::default());
+        self.arrange(functions);
     }
 
     /// A function has been found.
@@ -194,6 +202,9 @@ impl Heap {
         let freed = frees.then(|| self.free(arguments[0])).flatten();
         let unusual = is_unusual(followed, &arguments, freed.map(|block| block.family));
         thread.allocating = Some(HeapCall { followed, stack, back, arguments, freed });
+        if self.sizes.is_some() {
+            return false;
+        }
         cpu().shadow = BLANK_BASE;
         cpu().owner_mask = owners::mask(true);
         unusual
@@ -221,8 +232,10 @@ impl Heap {
         value: u64,
     ) -> Option<Range<u64>> {
         let call = thread.allocating.take_if(|call| call.stack <= stack)?;
-        cpu().shadow = SHADOW_BASE;
-        cpu().owner_mask = owners::mask(false);
+        if self.sizes.is_none() {
+            cpu().shadow = SHADOW_BASE;
+            cpu().owner_mask = owners::mask(false);
+        }
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
             return None;
@@ -271,6 +284,9 @@ impl Heap {
     }
 
     fn free(&mut self, begin: u64) -> Option<Block> {
+        if let Some(sizes) = &self.sizes {
+            return sizes.get(&begin).map(|size| Block { size: *size, family: 0 });
+        }
         let block = self.live.remove(&begin)?;
         if block.size > 0 {
             paint(begin..block.end(begin), FREED);
@@ -281,6 +297,10 @@ impl Heap {
 
     fn allocate(&mut self, begin: u64, block: Block, caller: u64) -> Option<Range<u64>> {
         let end = begin.checked_add(block.size).filter(|_| begin != 0)?;
+        if let Some(sizes) = &mut self.sizes {
+            sizes.insert(begin, block.size);
+            return Some(begin..end);
+        }
         self.live.insert(begin, block);
         if block.size > 0 {
             paint(begin..end, 0);

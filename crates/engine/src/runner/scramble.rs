@@ -72,7 +72,10 @@ impl Engine {
     /// The next instruction compares something that nobody has written.
     pub fn suspect_compared(&mut self, thread: &Thread, pc: u64) {
         // Allocators look into blocks that they are given back.
-        if thread.allocating.is_none() {
+        let own = self.library(pc).is_some_and(|library| {
+            self.heap.as_ref().is_some_and(|heap| heap.is_own(pc, &library))
+        });
+        if thread.allocating.is_none() && !own {
             self.suspect_unwritten(pc, 0);
         }
     }

@@ -340,6 +340,12 @@ impl Engine {
 }
 
 impl Engine {
+    /// Whether an allocator was called by itself.
+    fn is_own_call(&self, back: u64) -> bool {
+        let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
+        heap.is_own(back, &library)
+    }
+
     /// Tells of a call.
     pub fn record_enter(&mut self, function: u64, (stack, back): (u64, u64), arguments: [u64; 6]) {
         let mut bytes = record::ENTER.to_le_bytes().to_vec();
@@ -353,12 +359,6 @@ impl Engine {
         let mut bytes = record::BACK.to_le_bytes().to_vec();
         bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
         self.record(&bytes);
-    }
-
-    /// Whether an allocator was called by itself.
-    fn is_own_call(&self, back: u64) -> bool {
-        let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
-        heap.is_own(back, &library)
     }
 }
 

@@ -2,11 +2,13 @@
 //! such memory (`events::Plan::scramble`). Whatever it does differently then is a suspicion.
 
 use super::choose::Chosen;
+use super::modules::is_c_library;
 use super::recorded::{heap_functions, mapped};
 use super::watch::Watch;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
 use events::Plan;
+use events::plan::HeapRole;
 use replay::{Session, Shown};
 
 /// Whether a rule is about what was never written.
@@ -19,9 +21,18 @@ pub fn doubts(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Resul
     let watch = Watch::new(&Chosen { rules: Vec::new(), ..chosen.clone() });
     let mut heap = heap_functions(&chosen.allocators);
     let names: Vec<String> = heap.iter().map(|function| function.name.clone()).collect();
-    let (found, consumer) = watch.located(process as i32, &mapped(session, process)?, &names);
+    let maps = mapped(session, process)?;
+    let (found, consumer) = watch.located(process as i32, &maps, &names);
+    let in_library = |address: u64| {
+        let map = maps.iter().find(|map| (map.start..map.end).contains(&address));
+        map.is_some_and(|map| is_c_library(&map.path))
+    };
     for function in &mut heap {
-        let own = found.iter().filter(|(_, name)| *name == function.name);
+        // What the C library does to blocks that it is given back is known by where its code is.
+        let frees = matches!(function.role, HeapRole::Free | HeapRole::Measure);
+        let own = found
+            .iter()
+            .filter(|(address, name)| *name == function.name && !(frees && in_library(*address)));
         function.at = own.map(|(address, _)| *address).collect();
     }
     let functions = heap.iter().flat_map(|function| function.at.clone()).collect();

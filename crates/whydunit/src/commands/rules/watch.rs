@@ -177,7 +177,8 @@ impl Watch {
         names: &[String],
     ) -> (Vec<(u64, String)>, Box<dyn Consumer>) {
         let modules = Modules::default();
-        let wanted = Wanted { names: names.to_vec(), called: Vec::new(), variables: false };
+        let names = names.to_vec();
+        let wanted = Wanted { names, called: Vec::new(), variables: false };
         for map in maps {
             modules.note(map, &wanted);
         }
