@@ -109,7 +109,7 @@ pub const TAIL: u8 = 4;
 pub const CALL: u8 = 8;
 /// Not a shadow: an unusual call of an allocator comes next; before it calls that made, and maybe freed, the
 /// block that it is given. Of other blocks nothing is known any more.
-pub const UNUSUAL: u8 = 32;
+pub const UNUSUAL: u8 = 64;
 /// Not a shadow: an address lies in another block than the pointer that it was made from.
 pub const STRAY: u8 = 16;
 /// Not a shadow: something that nobody wrote is compared, or handed to the kernel.
@@ -243,7 +243,8 @@ impl Plan {
 
     /// Whether blocks of the heap are only looked up when an unusual call is told.
     pub fn has_ledger(&self) -> bool {
-        self.quiet && !self.heap.is_empty() && !self.needs_accesses() && !self.blocks
+        let observes = self.needs_accesses() || self.blocks || self.scramble;
+        self.quiet && !self.heap.is_empty() && !observes
     }
 
     /// Whether an instruction is in the code that is observed.

@@ -20,7 +20,7 @@ fn build(folder: &Path, name: &str) -> PathBuf {
     let binary = folder.join(source.file_stem().expect("a file"));
     let compiler = if name.ends_with(".cpp") { "g++" } else { "gcc" };
     let mut command = Command::new(compiler);
-    let status = command.args(["-g", "-w", "-o"]).arg(&binary).arg(&source).status();
+    let status = command.args(["-g", "-w", "-pthread", "-o"]).arg(&binary).arg(&source).status();
     assert!(status.expect("a compiler").success(), "{name} does not build");
     binary
 }
@@ -217,6 +217,42 @@ fn blocks_of_a_fixed_size_are_screened() {
     let mut words = SCREENED.to_vec();
     words.splice(1..1, ["--allocators", pool.to_str().expect("text")]);
     assert_eq!(kinds(&json(&tool(&words, &[&program]))), set(&["dangling-pointer"]));
+}
+
+#[test]
+fn the_runner_and_the_host_tell_the_same_history_of_random_calls() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/random_calls.c");
+    let allocators = folder.path().join("allocators");
+    std::fs::write(&allocators, "take give\nnode_take node_give\n").expect("a file");
+    // A rule that never holds, but has every call told.
+    let never = folder.path().join("never.rule");
+    let text = "[never] \"never\"\n    detect <Trace; free r>: Size(r) > 99999999999999\n";
+    std::fs::write(&never, text).expect("a file");
+    let unusual = "double-free,unmatched-free,mismatched-free,bad-size";
+    let all = format!("{unusual},{}", never.display());
+    for seed in 1..=8 {
+        let seed = PathBuf::from(seed.to_string());
+        let [runner, host] = [unusual, &all].map(|rules| {
+            let allocators = allocators.to_str().expect("text");
+            let words = ["run", "--json", "--allocators", allocators, "--rules", rules, "--"];
+            json(&tool(&words, &[&program, &seed]))
+        });
+        assert_eq!(runner, host, "{seed:?}");
+        assert_eq!(kinds(&runner), set(&unusual.split(',').collect::<Vec<_>>()), "{seed:?}");
+    }
+}
+
+/// What the C library does with freed blocks when a thread ends is nobody's fault, and where
+/// `posix_memalign` stores a block is seen.
+#[test]
+fn threads_that_allocate_among_signals_and_end_are_clean() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "wild/ending_threads.cpp");
+    let rules = "double-free,unmatched-free,mismatched-free,bad-size";
+    let output = tool(&["run", "--json", "--rules", rules, "--"], &[&program]);
+    assert_eq!(json(&output)["findings"].as_array().map(Vec::len), Some(0));
+    assert_eq!(output.status.code(), Some(0));
 }
 
 /// A rule that holds everywhere and one that takes for ever, over a program of some length.

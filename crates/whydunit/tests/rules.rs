@@ -30,7 +30,15 @@ const SCREENED: [&str; 6] = [
 enum Way {
     Exact,
     Screened,
+    /// Only rules about allocations, with the history that the runner keeps and with that of the host.
+    Allocations,
 }
+
+/// Rules that only unusual calls of allocators can break.
+const ALLOCATIONS: &str = "double-free,unmatched-free,mismatched-free,bad-size,overlapping-copy";
+
+/// A rule that never holds, but has every call told.
+const NEVER: &str = "[never] \"never\"\n    detect <Trace; free r>: Size(r) > 99999999999999\n";
 
 /// A rule and the line it is about.
 type Finding = (String, u64);
@@ -123,8 +131,40 @@ impl Program {
         self.source.file_name().expect("a file").to_string_lossy().into_owned()
     }
 
+    /// What rules find in the program; a crash has the number of its process, and is left out.
+    fn told(&self, binary: &Path, rules: &str) -> Vec<Value> {
+        let report = binary.with_extension("told");
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whydunit"));
+        command.args(["run", "--json", "--rules", rules, "-o"]).arg(&report).arg("--").arg(binary);
+        command.output().expect("the tool runs");
+        let text = std::fs::read_to_string(&report).expect("a report");
+        let mut report: Value = serde_json::from_str(&text).expect("JSON");
+        let mut findings = std::mem::take(report["findings"].as_array_mut().expect("a list"));
+        findings.retain(|finding| finding["kind"] != "fatal-signal");
+        findings
+    }
+
+    fn compare(&self, folder: &Path) -> Vec<String> {
+        let binary = self.build(folder, false);
+        let never = binary.with_extension("rule");
+        std::fs::write(&never, NEVER).expect("a file");
+        let runner = self.told(&binary, ALLOCATIONS);
+        let host = self.told(&binary, &format!("{ALLOCATIONS},{}", never.display()));
+        let missed = |(rule, _): &Finding| {
+            let asked = ALLOCATIONS.split(',').any(|name| name == rule);
+            asked && !runner.iter().any(|finding| finding["kind"] == *rule)
+        };
+        match runner != host || self.expected().iter().any(missed) {
+            true => vec![format!("{}: {runner:#?}\n{host:#?}", self.name())],
+            false => Vec::new(),
+        }
+    }
+
     /// What is wrong with what was found, if anything.
     fn check(&self, folder: &Path, way: Way) -> Vec<String> {
+        if way == Way::Allocations {
+            return self.compare(folder);
+        }
         let mut problems = Vec::new();
         for fixed in [false, true] {
             let expected = if fixed { BTreeSet::new() } else { self.expected() };
@@ -194,6 +234,11 @@ fn every_program_gives_exactly_its_findings_and_its_twin_none() {
 #[test]
 fn a_screen_finds_the_same_in_the_heap() {
     check_all(Way::Screened, Program::is_screened);
+}
+
+#[test]
+fn the_runner_and_the_host_tell_the_same_history_of_blocks() {
+    check_all(Way::Allocations, |_| true);
 }
 
 #[test]

@@ -209,7 +209,7 @@ impl Feed {
             }
             Event::Fork(None) => self.detector.fork(),
             Event::Suspect { shadow, .. } if shadow & UNUSUAL != 0 => {
-                self.detector.machine.blocks.forget_all();
+                self.detector.machine.forget_heap();
             }
             _ => {}
         }

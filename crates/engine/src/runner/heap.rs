@@ -134,6 +134,12 @@ pub fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
     arguments[usize::from(size % 6)].saturating_mul(count)
 }
 
+/// Whether a call is made inside of another, by where their return addresses stand and what they are: at the
+/// same height, to return to the same place, it is a tail call.
+pub fn is_inside(inner: (u64, u64), outer: (u64, u64)) -> bool {
+    inner.0 < outer.0 || inner == outer
+}
+
 /// Whether a call is, that frees a live block of this family.
 pub fn is_unusual(
     Followed { role, family, .. }: Followed,
@@ -190,7 +196,7 @@ impl Heap {
     ) -> bool {
         let Some(followed) = self.functions.get(&function).copied() else { return false };
         // A call further up the stack than the one under way: that one was left by a jump.
-        if thread.allocating.is_some_and(|call| stack <= call.stack) {
+        if thread.allocating.is_some_and(|call| is_inside((stack, back), (call.stack, call.back))) {
             return false;
         }
         let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));

@@ -30,7 +30,7 @@ const REGION_BYTES: u64 = 1 << 32;
 const REGIONS: usize = 1 << 15;
 
 /// Bits of an address that a block with a line does not have.
-pub const IRREGULAR: u64 = UNIT - 1 | !0 << 47;
+pub const IRREGULAR: u64 = (UNIT - 1) | (!0 << 47);
 /// Bits of an address that tell its region.
 pub const REGION: u64 = (REGIONS as u64 - 1) << 32;
 
@@ -397,8 +397,8 @@ impl Ledger {
     ) -> Option<Unusual> {
         let followed = self.functions.get(&function).copied()?;
         self.take_over(thread);
-        // At the same height it is a tail call: still inside.
-        if thread.ledger.is_some_and(|call| stack <= call.stack) {
+        let outer = thread.ledger.map(|call| (call.stack, call.back));
+        if outer.is_some_and(|outer| heap::is_inside((stack, back), outer)) {
             return None;
         }
         thread.ledger.take().iter().for_each(|left| self.abandon(left));

@@ -17,7 +17,7 @@ impl Detector {
         let Some(allocator) = allocator else { return };
         let inside = about_to(&mut self.machine, allocator, function, back, stack, arguments);
         // A call that was left by a jump is over when another begins further up.
-        self.machine.thread().leave_below(stack);
+        self.machine.thread().leave_below(stack, back);
         if !self.machine.is_inside() {
             self.allocation(&inside);
         }

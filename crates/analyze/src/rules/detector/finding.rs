@@ -16,7 +16,22 @@ impl Detector {
     pub(super) fn is_library_alone(&self, pc: u64) -> bool {
         let library = |pc: &u64| self.lenient.iter().any(|range| range.contains(pc));
         let callers = self.callers();
-        !callers.is_empty() && library(&pc) && callers.iter().all(library)
+        if callers.is_empty() {
+            return self.is_allocators(pc);
+        }
+        library(&pc) && callers.iter().all(library)
+    }
+
+    /// Whether code of the C library is the allocator's: it lies between functions that allocate and free.
+    fn is_allocators(&self, pc: u64) -> bool {
+        let Some(library) = self.lenient.iter().find(|range| range.contains(&pc)) else {
+            return false;
+        };
+        let inside = |(at, known): (&u64, &Function)| {
+            (known.allocator.is_some() && library.contains(at)).then_some(*at)
+        };
+        let own: Vec<u64> = self.functions.iter().filter_map(inside).collect();
+        own.iter().any(|at| *at <= pc) && own.iter().any(|at| *at > pc)
     }
 
     pub(super) fn hit(&self, index: usize, at: &At<'_>, values: &Values) -> Hit {

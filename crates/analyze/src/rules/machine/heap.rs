@@ -16,8 +16,14 @@ impl Machine {
     /// A function of an allocator has been called by code that is not itself one's.
     pub fn enter(&mut self, inside: Inside) {
         let thread = self.thread();
-        thread.leave_below(inside.stack);
+        thread.leave_below(inside.stack, inside.back);
         thread.inside.push(inside);
+    }
+
+    /// What was known of the heap is not so any more.
+    pub fn forget_heap(&mut self) {
+        self.blocks.forget_all();
+        self.thread().inside.clear();
     }
 
     /// Whether the running thread is inside an allocator.

@@ -131,9 +131,10 @@ impl Threads {
 
 impl Thread {
     /// Forgets calls of allocators that ended by a jump out of them.
-    pub fn leave_below(&mut self, stack: u64) {
-        // At the same height it is a tail call: still inside.
-        self.inside.retain(|inside| inside.stack >= stack);
+    pub fn leave_below(&mut self, stack: u64, back: u64) {
+        // At the same height, and to return to the same place, it is a tail call: still inside.
+        self.inside
+            .retain(|inside| inside.stack > stack || (inside.stack, inside.back) == (stack, back));
     }
 
     /// Follows what nobody wrote through one instruction.

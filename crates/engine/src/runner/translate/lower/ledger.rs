@@ -87,10 +87,17 @@ impl Lower<'_> {
     fn pass_inner_call(&mut self, ways: &mut Ways) {
         self.emit.load_cell(RCX, cell(STACK));
         let outer = self.emit.jump_if_rcx_zero_hole();
-        // Minus one if it is at the same height, which is a tail call.
         self.emit.complement(RCX);
-        self.emit.lea_sum(RCX, RSP, RCX);
+        self.emit.lea_scaled(RCX, Some(RSP), RCX, 1, 1);
+        let same = self.emit.jump_if_rcx_zero_hole();
         self.below(ways);
+        // At the same height, to return to the same place, it is a tail call.
+        self.emit.fill_short(same);
+        self.emit.load_cell(RCX, cell(BACK));
+        self.emit.complement(RCX);
+        self.emit.lea_scaled(RCX, Some(RDX), RCX, 1, 1);
+        self.if_zero(&mut ways.done);
+        ways.slow.push(self.emit.jump_hole());
         self.emit.fill_short(outer);
     }
 
