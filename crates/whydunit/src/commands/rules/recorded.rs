@@ -24,6 +24,9 @@ use std::time::Duration;
 /// Processor time of a run that is followed in full though nobody has asked for it.
 pub const SHORT: Duration = Duration::from_secs(5);
 
+/// Processor time from which on following a run takes so long that it is said before.
+const LONG: Duration = Duration::from_millis(300);
+
 /// Checks one process of a recording.
 pub fn check(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<Found> {
     let watch = Watch::new(chosen);
@@ -91,17 +94,23 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Duration) -> anyhow::Result
     if screened.suspicious.is_empty() && outcome.crashes.is_empty() {
         return Ok((outcome, screened));
     }
+    let what = match screened.doubts.first() {
+        None => "the program crashed",
+        Some(doubt) => &format!("something is suspicious ({doubt})"),
+    };
     if spent >= patience {
-        let what = match screened.doubts.first() {
-            None => "the rules were not followed to the crash".to_owned(),
-            Some(doubt) => format!("something is suspicious, and was not followed ({doubt})"),
-        };
         render::note(&format!(
-            "{what}, as the run was long and that takes a hundred times as long; to do so all the \
-             same: `whydunit run --screen`"
+            "{what}, and was not followed, as the run was long and that takes a hundred times as long; \
+             to do so all the same: `whydunit run --screen`"
         ));
         screened.unfollowed = !screened.suspicious.is_empty();
         return Ok((outcome, screened));
+    }
+    if spent >= LONG {
+        render::note(&format!(
+            "{what}: following the run in full, which takes some hundred times as long; to do without: \
+             `whydunit run --patience 0`"
+        ));
     }
     let mut found = Found::default();
     // Screens tell of every process. The way to a forked child leads through its parent.
