@@ -83,7 +83,10 @@ fn memory_bugs_are_found_without_any_option() {
     let program = build(folder.path(), "overflow_write.c");
     let long = tool(&["run", "--patience", "0", "--"], &[&program]);
     let said = String::from_utf8_lossy(&long.stderr);
-    assert!(said.contains("something is suspicious") && said.contains("was not followed"), "{said}");
+    assert!(
+        said.contains("something is suspicious") && said.contains("was not followed"),
+        "{said}"
+    );
     assert_eq!(long.status.code(), Some(3), "not decided");
     let events = folder.path().join("events");
     let words = ["run", "--json", "--observe", "blocks", "--save-events"];

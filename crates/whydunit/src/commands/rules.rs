@@ -21,7 +21,7 @@ use std::path::PathBuf;
 /// What every command that checks rules takes.
 #[derive(clap::Args, Default)]
 pub struct RuleArguments {
-    /// Rules to check: `none`, `all`, names of shipped files (`memory`, which is the default) or rules
+    /// Rules to check: `none`, `all`, names of shipped files (`memory` and `uninitialised` are the default) or rules
     /// (`double-free`), or files of your own (they end in `.rule`)
     #[arg(long, value_name = "RULES", value_delimiter = ',')]
     rules: Option<Vec<String>>,
