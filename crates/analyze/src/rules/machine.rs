@@ -393,6 +393,23 @@ impl Machine {
         }
     }
 
+    /// A signal handler comes next: the kernel has written what it returns by, and what it is given, from
+    /// `frame` on; the thread's stack pointer was `stack`, perhaps of another stack.
+    pub fn handles(&mut self, stack: u64, frame: u64) {
+        /// Bytes that the kernel writes at most.
+        const MOST: u64 = 16 << 10;
+        /// rdx, rsi and rdi.
+        const ARGUMENTS: [u8; 3] = [2, 6, 7];
+        let length = stack.checked_sub(frame).filter(|length| *length <= MOST).unwrap_or(MOST);
+        self.kernel_wrote(frame, length);
+        let thread = self.thread();
+        thread.stack = Some(frame);
+        for register in ARGUMENTS {
+            thread.cells[register as usize] = Cell::default();
+            thread.registers.set_general(register, 0, None);
+        }
+    }
+
     /// Memory may hold what the kernel put there.
     pub fn mark_written(&mut self, address: u64, length: u64) {
         if self.watches_writes {

@@ -208,6 +208,7 @@ impl Feed {
                 self.detector.leave(function, stack, value);
             }
             Event::Fork(None) => self.detector.fork(),
+            Event::Handler { stack, frame, .. } => self.detector.machine.handles(stack, frame),
             Event::Suspect { shadow, .. } if shadow & UNUSUAL != 0 => {
                 self.detector.machine.forget_heap();
             }

@@ -41,10 +41,13 @@ pub fn doubts(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Resul
     let mut make = |_| consumer.take().unwrap_or_else(|| Box::new(events::Discard::default()));
     // A guest that goes astray can take the engine with it.
     let replayed = session.replay(process, plan, Shown::Nothing, &mut make);
-    let same = replayed.is_ok_and(|replayed| replayed.divergence.is_none());
+    let difference = match replayed {
+        Ok(replayed) => replayed.divergence.map(|divergence| divergence.what),
+        Err(error) => Some(error.to_string()),
+    };
     let mut doubts = watch.finish(&[]).doubts;
-    if !same && doubts.is_empty() {
-        doubts.push("what nobody wrote makes a difference".to_owned());
+    if let Some(what) = difference.filter(|_| doubts.is_empty()) {
+        doubts.push(format!("with other contents in memory that nobody wrote it {what}"));
     }
     Ok(doubts)
 }
