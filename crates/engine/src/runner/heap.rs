@@ -224,15 +224,15 @@ impl Heap {
         self.functions.contains_key(&function)
     }
 
-    /// The thread is at a site, with a stack that has given up what stood at `stack`. What it got there
-    /// that nobody has written.
+    /// The thread is at a site, with a stack that has given up what stood at `stack`. The block that it got
+    /// there, and how much of it somebody has written.
     pub fn came_back(
         &mut self,
         thread: &mut Thread,
         pc: u64,
         stack: u64,
         value: u64,
-    ) -> Option<Range<u64>> {
+    ) -> Option<(Range<u64>, u64)> {
         let call = thread.allocating.take_if(|call| call.stack <= stack)?;
         if self.sizes.is_none() {
             cpu().shadow = SHADOW_BASE;
@@ -249,7 +249,7 @@ impl Heap {
             (HeapRole::Resize(..), None) if call.arguments[0] != 0 => return None,
             _ => 0,
         };
-        (!call.followed.zeroed).then(|| got.start.saturating_add(kept)..got.end)
+        (!call.followed.zeroed).then_some((got, kept))
     }
 
     /// The block that a call has allocated, if it has.

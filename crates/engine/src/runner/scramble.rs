@@ -22,6 +22,9 @@ use std::ops::Range;
 
 /// Bytes of a block that are scrambled; the kernel would have to provide all of a large one.
 const MOST: u64 = 1 << 20;
+/// The bytes of a block by which glibc knows that it is free already. They may be left over from an earlier
+/// life of the block, and then `free` looks for it among the free ones.
+const KEY: Range<u64> = 8..16;
 /// Suspicions that are told of one place.
 const MOST_TOLD: u32 = 4;
 /// Bytes that are looked at at a time.
@@ -41,9 +44,10 @@ fn shows(bytes: &[u8]) -> bool {
 }
 
 impl Engine {
-    /// Memory has been handed out that nobody has written.
-    pub fn scramble(&mut self, range: Range<u64>) {
-        let range = range.start..range.end.min(range.start.saturating_add(MOST));
+    /// A block has been handed out, of which somebody has written the first bytes.
+    pub fn scramble(&mut self, block: &Range<u64>, written: u64) {
+        let start = block.start.saturating_add(written);
+        let range = start..block.end.min(start.saturating_add(MOST));
         if range.is_empty() || !self.is_plain(&range) {
             return;
         }
@@ -53,10 +57,16 @@ impl Engine {
             let length = (range.end - range.start) as usize;
             std::slice::from_raw_parts_mut(range.start as *mut u8, length)
         };
+        let inside = |at: u64| at.saturating_sub(written).min(bytes.len() as u64) as usize;
+        let key = inside(KEY.start)..inside(KEY.end);
+        let kept = bytes[key.clone()].to_vec();
         let turned = SCRAMBLED.rotate_right(8 * (range.start % 4) as u32).to_le_bytes();
         let (words, rest) = bytes.as_chunks_mut();
         words.fill(turned);
         rest.copy_from_slice(&turned[..rest.len()]);
+        if kept.iter().any(|byte| *byte != 0) {
+            bytes[key].copy_from_slice(&kept);
+        }
     }
 
     /// Whether memory can be written without a fault.

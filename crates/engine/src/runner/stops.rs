@@ -257,8 +257,8 @@ impl Engine {
         self.leave_in_ledger(thread, pc, (stack, value));
         let heap = self.heap.as_mut();
         let fresh = heap.and_then(|heap| heap.came_back(thread, pc, stack.wrapping_sub(8), value));
-        if let Some(fresh) = fresh.filter(|_| self.config.plan.scramble) {
-            self.scramble(fresh);
+        if let Some((block, kept)) = fresh.filter(|_| self.config.plan.scramble) {
+            self.scramble(&block, kept);
         }
     }
 
