@@ -40,7 +40,8 @@ pub struct Plan {
     pub threads: Vec<u32>,
     /// What is altered.
     pub patches: Vec<Patch>,
-    /// Functions that allocate and free, which must be among `names`. With a filter their blocks are
+    /// Functions that allocate and free, which must be among `names`, or be known
+    /// by address and among `functions`. With a filter their blocks are
     /// painted into its shadow where and when they come and go, and what these functions do themselves
     /// is not tested.
     pub heap: Vec<HeapFunction>,

@@ -25,14 +25,11 @@ use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
-use super::translate::lower::{
-    EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant, standing,
-};
+use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
-use super::{baton, guest, report};
+use super::{baton, report, vsyscall};
 use crate::config::Config;
 use crate::report::Message;
-use ::events::plan::Filter;
 use ::events::{Plan, record as event};
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
@@ -85,17 +82,17 @@ pub struct Engine {
     /// How many accesses have been listed of the one instruction that is about to execute.
     listed: Option<usize>,
     /// What is left of the plan for code that is not observed.
-    outside: Plan,
+    pub outside: Plan,
     /// How many plans there have been before this one.
     pub plan_number: u32,
     /// The table that accesses are tested against.
     pub shadow: Option<Shadow>,
     /// Blocks of the guest's heap, where the plan has them painted.
     pub heap: Option<Heap>,
-    /// What is known of a scrambled replay.
-    pub scramble: Scramble,
     /// The same where only unusual calls are told.
     pub ledger: Option<Ledger>,
+    /// What is known of a scrambled replay.
+    pub scramble: Scramble,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -186,25 +183,13 @@ impl Engine {
             plan_number: 0,
             shadow: None,
             heap: None,
-            scramble: Scramble::default(),
             ledger: None,
+            scramble: Scramble::default(),
             stops: Stops::default(),
             repeating: None,
         });
         fresh.arrange(plan);
         fresh
-    }
-
-    /// From now on this plan is in force. The caller has the dispatcher: no superblock is under
-    /// way.
-    pub fn set_plan(&mut self, plan: Plan) {
-        self.arrange(plan);
-        self.cache.flush();
-        self.plan_number += 1;
-        self.define(&event::FLUSH.to_le_bytes());
-        let number = self.plan_number.to_le_bytes();
-        self.define(&[event::PLAN.to_le_bytes(), number].concat());
-        self.mute_unless_observed(sys::gettid());
     }
 
     /// A guest that handles faults can see flags that nothing else reads.
@@ -216,26 +201,6 @@ impl Engine {
             self.cache.flush();
             self.define(&event::FLUSH.to_le_bytes());
         }
-    }
-
-    fn arrange(&mut self, plan: Plan) {
-        if let Some(Filter::Shadow { paint, .. }) = &plan.filter {
-            let shadow = self.shadow.get_or_insert_with(new_shadow);
-            paint.iter().for_each(|paint| shadow.paint(paint));
-            if !plan.heap.is_empty() {
-                self.heap.get_or_insert_default().arrange(&plan.heap);
-            }
-        }
-        if plan.scramble {
-            self.heap.get_or_insert_default().arrange_unpainted(&plan.heap);
-        }
-        if plan.has_ledger() {
-            self.ledger.get_or_insert_default().arrange(&plan.heap);
-        }
-        self.cache.arrange(standing(&plan));
-        self.stops.arrange(&plan);
-        self.outside = plan.outside();
-        self.config.plan = plan;
     }
 
     /// The dispositions that count for a thread.
@@ -431,8 +396,8 @@ pub fn step(thread: &mut Thread, came_by: CameBy) -> CameBy {
         attend(thread);
         came_by = CameBy::Elsewhere;
     }
-    if cpu().registers.pc & !0xc00 == VSYSCALL_PAGE {
-        vsyscall(thread);
+    if vsyscall::is_one(cpu().registers.pc) {
+        vsyscall::make(thread);
         return CameBy::Elsewhere;
     }
     let engine = engine();
@@ -537,38 +502,6 @@ const TRAP_FLAG: u64 = 0x100;
 /// Set in the flags that a fault saves.
 const RESUME_FLAG: u64 = 0x1_0000;
 
-const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000;
-
-/// The three functions that old programs call at fixed addresses.
-fn vsyscall(thread: &mut Thread) {
-    let registers = &mut cpu().registers;
-    let number = match registers.pc & 0xc00 {
-        0 => libc::SYS_gettimeofday,
-        0x400 => libc::SYS_time,
-        _ => libc::SYS_getcpu,
-    };
-    let arguments = [registers.general[7], registers.general[6], 0, 0, 0, 0];
-    make_vsyscall(thread, number, arguments);
-    if let Some(back) = guest::read_u64(registers.general[4]) {
-        registers.pc = back;
-        registers.general[4] += 8;
-    }
-}
-
-fn make_vsyscall(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
-    let check = record::digest::call(&cpu().registers, number as u64, arguments, &engine().memory);
-    if engine().replayer.is_some() {
-        return replay::system_call(thread, number as u64, arguments, check);
-    }
-    let noted = record::before_call(engine(), number as u64, arguments);
-    // SAFETY: the guest's own call with its own pointers, which the kernel checks.
-    let answer = unsafe { sys::call(number, arguments) };
-    if let Some(noted) = noted {
-        record::called(engine(), noted, number as u64, arguments, answer);
-    }
-    cpu().registers.general[0] = answer as u64;
-}
-
 /// Translated code has come back: find out why.
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
@@ -624,10 +557,6 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         },
     }
     CameBy::Elsewhere
-}
-
-fn new_shadow() -> Shadow {
-    Shadow::new().unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))
 }
 
 /// The instruction at an address.

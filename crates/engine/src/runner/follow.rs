@@ -51,11 +51,6 @@ impl Follow {
     };
 }
 
-/// Whether there are the vector registers that the trampoline stores.
-pub fn is_possible() -> bool {
-    std::is_x86_feature_detected!("avx")
-}
-
 /// Marks as translated code stores them.
 pub fn what(marks: Marks) -> u32 {
     u32::from(marks.enters) | u32::from(marks.returns) << 1

@@ -23,12 +23,6 @@ const LARGEST: u64 = 64 << 20;
 /// Whether nobody has to be told any more.
 static SETTLED: AtomicBool = AtomicBool::new(false);
 
-/// Whether this processor has PEXT, by which translated code finds its place in the table. Without it
-/// addresses are tested against the shadow alone.
-pub fn can_compare() -> bool {
-    std::is_x86_feature_detected!("bmi2")
-}
-
 /// What translated code indexes the table by: nothing while a thread is inside an allocator.
 pub fn mask(allocating: bool) -> u64 {
     if allocating || SETTLED.load(Ordering::Relaxed) { 0 } else { BITS }

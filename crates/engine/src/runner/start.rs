@@ -221,11 +221,11 @@ fn cannot_load(path: &std::path::Path, error: LoadError) -> ! {
 }
 
 fn check_processor() {
-    let fsgsbase = std::arch::is_x86_feature_detected!("avx2")
-        // SAFETY: reads the auxiliary vector.
-        && unsafe { libc::getauxval(libc::AT_HWCAP2) } & 2 != 0;
-    if !fsgsbase {
-        die("this processor or kernel lacks FSGSBASE or AVX2, which the engine needs");
+    use std::arch::is_x86_feature_detected as has;
+    // SAFETY: reads the auxiliary vector.
+    let fsgsbase = unsafe { libc::getauxval(libc::AT_HWCAP2) } & 2 != 0;
+    if !(fsgsbase && has!("avx2") && has!("bmi2")) {
+        die("this processor or kernel lacks FSGSBASE, AVX2 or BMI2, which the engine needs");
     }
 }
 

@@ -10,7 +10,6 @@
 use super::address_map::AddressMap;
 use super::cpu::cpu;
 use super::engine::{Engine, decode_one, engine, note};
-use super::follow;
 use super::guest::{self, Checked};
 use super::heap::Look;
 use super::memory::Mapping;
@@ -192,7 +191,7 @@ impl Engine {
                 | Mnemonic::Popfq
         );
         // A record under way cannot be added to from outside.
-        let follows = !marks.follows || !self.config.plan.weaves() && follow::is_possible();
+        let follows = !marks.follows || !self.config.plan.weaves();
         let goes_on = !marks.enters || instruction.flow_control() == FlowControl::Next;
         let mut factory = InstructionInfoFactory::new();
         let plain = !self.config.plan.needs_accesses()
@@ -337,28 +336,11 @@ impl Engine {
             );
         }
     }
-}
 
-impl Engine {
     /// Whether an allocator was called by itself.
     fn is_own_call(&self, back: u64) -> bool {
         let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
         heap.is_own(back, &library)
-    }
-
-    /// Tells of a call.
-    pub fn record_enter(&mut self, function: u64, (stack, back): (u64, u64), arguments: [u64; 6]) {
-        let mut bytes = record::ENTER.to_le_bytes().to_vec();
-        bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
-        bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
-        self.record(&bytes);
-    }
-
-    /// Tells that the guest is at a site.
-    pub fn record_back(&mut self, pc: u64, stack: u64, value: u64) {
-        let mut bytes = record::BACK.to_le_bytes().to_vec();
-        bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
-        self.record(&bytes);
     }
 }
 

@@ -52,6 +52,21 @@ impl Engine {
         }
     }
 
+    /// Tells of a call.
+    pub fn record_enter(&mut self, function: u64, (stack, back): (u64, u64), arguments: [u64; 6]) {
+        let mut bytes = record::ENTER.to_le_bytes().to_vec();
+        bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
+        bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
+        self.record(&bytes);
+    }
+
+    /// Tells that the guest is at a site.
+    pub fn record_back(&mut self, pc: u64, stack: u64, value: u64) {
+        let mut bytes = record::BACK.to_le_bytes().to_vec();
+        bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
+        self.record(&bytes);
+    }
+
     /// A signal handler comes next; the thread was at `pc` with this stack pointer.
     pub fn record_handler(&mut self, pc: u64, stack: u64) {
         if self.ring.is_some() {

@@ -207,9 +207,7 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             return Done::Gone;
         }
         libc::SYS_exit_group => match replayer().source.peek() {
-            Some(Entry::End(Ending::Exit(code)))
-                if is_scrambled() && *code != a[0] as u8 as i32 =>
-            {
+            Some(Entry::End(Ending::Exit(code))) if is_scrambled() && *code as u8 != a[0] as u8 => {
                 diverge(&format!("ended with {}", a[0] as u8))
             }
             Some(Entry::End(ending)) => finish(Some(*ending)),

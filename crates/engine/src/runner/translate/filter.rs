@@ -32,7 +32,6 @@ use super::strays::{self, Stray};
 use super::superblock::{Guest, Role, Superblock};
 #[cfg(doc)]
 use crate::runner::layout::LAST_WORD;
-use crate::runner::owners;
 use events::plan::GRANULE;
 use events::shape::Segment;
 use iced_x86::{Mnemonic, Register};
@@ -82,7 +81,7 @@ impl Screen {
         let mut next = || free.next().expect("the superblock leaves two registers alone");
         let (base, scratch) = (next(), next());
         let (mut places, sums) = places(superblock);
-        let compares = tight && !superblock.reads_on && owners::can_compare();
+        let compares = tight && !superblock.reads_on;
         let mut strays = if compares { strays::of(superblock, &places, &sums) } else { Vec::new() };
         if tight && superblock.reads_on {
             places.iter_mut().for_each(Place::shorten);
