@@ -10,9 +10,10 @@ use crate::decode::Event;
 use rustc_hash::FxHashMap;
 
 /// Calls under way, by where their return address stands.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Calls(FxHashMap<u64, Call>);
 
+#[derive(Clone)]
 struct Call {
     /// The function that was called, and those that have taken its place since by tail calls.
     functions: Functions,
@@ -20,6 +21,7 @@ struct Call {
 }
 
 /// Nearly always there is one.
+#[derive(Clone)]
 enum Functions {
     One(u64),
     Some(Vec<u64>),

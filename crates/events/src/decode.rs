@@ -65,6 +65,8 @@ pub enum Event {
         write: bool,
         /// The shadow of its bytes, all together.
         shadow: u8,
+        /// When, in ticks, if they are counted.
+        time: u64,
     },
     /// The instruction at a probed place is about to execute; its registers follow.
     Probe {
@@ -244,6 +246,12 @@ impl Path<'_, '_> {
 }
 
 impl Decoder {
+    /// A decoder for a stream that begins where this one's ends: it knows the calls under way.
+    #[must_use]
+    pub fn going_on(&self) -> Self {
+        Self { calls: self.calls.clone(), bases: self.bases, ..Self::default() }
+    }
+
     /// Expands whole records into events.
     pub fn events(&mut self, bytes: &[u8], mut each: impl FnMut(Event)) -> Result<(), Malformed> {
         let (mut bases, mut explicit) = (self.bases, std::mem::take(&mut self.explicit));
@@ -449,6 +457,7 @@ fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
             size: cursor.u32()?,
             write: cursor.u8()? & 1 != 0,
             shadow: cursor.u8()?,
+            time: cursor.u64()?,
         },
         record::FORK => Event::Fork(Some(cursor.u32()?).filter(|process| *process != 0)),
         record::HANDLER => {

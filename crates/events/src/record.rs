@@ -11,9 +11,9 @@
 //! FLUSH     u32 kind: exit numbers start anew
 //! CUT       u32 kind, u64 pc, u32 accesses: the instruction that the last ACCESS record is about
 //!           did not complete; it made only so many of them
-//! SUSPECT   u32 kind, u64 pc, u64 address, u32 size, u8 flags (1: write), u8 shadow bits: an access
-//!           that the filter did not let pass; the instruction is about to make it, or if it is a
-//!           repeated string instruction, has just made it
+//! SUSPECT   u32 kind, u64 pc, u64 address, u32 size, u8 flags (1: write), u8 shadow bits, u64 time:
+//!           an access that the filter did not let pass; the instruction is about to make it, or if it
+//!           is a repeated string instruction, has just made it. Time is in ticks, 0 if none are counted
 //! PROBE     u32 kind, u64 pc, u32 registers, u64 each of them by rising number
 //! ENTER     u32 kind, u64 function, u64 return address, u64 stack pointer, 6 × u64 arguments
 //! BACK      u32 kind, u64 pc, u64 stack pointer, u64 rax: the guest is where a probed function may

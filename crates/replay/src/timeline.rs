@@ -236,6 +236,33 @@ impl Timeline {
         Ok(())
     }
 
+    /// Goes to the beginning.
+    pub fn begin(&mut self) -> Result<Standing, RunError> {
+        let seat = self.before(0).map_err(|error| self.replayer.failure(&error))?;
+        let at = seat.place();
+        Ok(Standing { at: self.sound(at)?, seat })
+    }
+
+    /// Another process that stands where one does.
+    pub fn copy(&mut self, of: &Standing) -> Result<Standing, RunError> {
+        let seat = of.seat.checkpoint().map_err(|error| self.replayer.failure(&error))?;
+        Ok(Standing { seat, at: of.at.clone() })
+    }
+
+    /// Goes on from where a process stands, to a later moment or, without one, to the end, and observes
+    /// what happens. The consumer has had everything when this returns.
+    pub fn observe_on(
+        &mut self,
+        from: &mut Standing,
+        to: Option<Instant>,
+        plan: Plan,
+        consumer: Box<dyn Consumer>,
+    ) -> Result<(), RunError> {
+        let answer = from.seat.observe(to.map_or(Goal::End, Goal::At), plan, consumer);
+        from.at = self.sound(answer)?;
+        Ok(())
+    }
+
     /// From the last checkpoint that is at `time` or before to a goal.
     fn go(&mut self, time: u64, goal: Goal) -> Result<Standing, RunError> {
         let seat = self.before(time).map_err(|error| self.replayer.failure(&error))?;
@@ -293,16 +320,11 @@ impl Timeline {
         plan: Plan,
         consumer: Box<dyn Consumer>,
     ) -> Result<Stopped, RunError> {
-        let start = match from {
+        let mut start = match from {
             Some(from) => self.seek(from)?,
-            None => {
-                let seat = self.before(0).map_err(|error| self.replayer.failure(&error))?;
-                let at = seat.place();
-                Standing { at: self.sound(at)?, seat }
-            }
+            None => self.begin()?,
         };
-        let goal = to.map_or(Goal::End, Goal::At);
-        let answer = start.seat.observe(goal, plan, consumer);
-        self.sound(answer)
+        self.observe_on(&mut start, to, plan, consumer)?;
+        Ok(start.at)
     }
 }

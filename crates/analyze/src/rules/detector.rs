@@ -7,6 +7,7 @@
 mod accesses;
 mod calls;
 mod finding;
+mod window;
 
 use super::evaluate::{self, Truth, Values};
 use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
@@ -26,6 +27,7 @@ use super::ordinary;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// A rule that is checked, and where it can hold.
@@ -91,6 +93,10 @@ pub struct Detector {
     quiet: Quiet,
     /// Code whose vector reads go past the ends of strings on purpose.
     lenient: Vec<Range<u64>>,
+    /// Instructions of which somebody wants to know whether they could be judged, and those that could
+    /// not: the pointer was older than the window.
+    suspects: Vec<u64>,
+    unknown: BTreeSet<u64>,
     hits: Hits,
 }
 
@@ -126,6 +132,8 @@ impl Detector {
             functions: FxHashMap::default(),
             quiet: Quiet::default(),
             lenient: Vec::new(),
+            suspects: Vec::new(),
+            unknown: BTreeSet::new(),
             hits: Hits::default(),
         };
         detector.rescreen();

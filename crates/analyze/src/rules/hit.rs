@@ -82,6 +82,8 @@ pub struct Chain {
     pub variable: String,
     /// From the newest copy to where it was made.
     pub links: Vec<Link>,
+    /// Whether it goes back to before what was followed.
+    pub cut: bool,
 }
 
 /// What a rule found.

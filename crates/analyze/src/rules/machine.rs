@@ -12,7 +12,8 @@
 //! - [`numbers`]: the chains of values of four bytes;
 //! - [`pages`]: tables by address;
 //! - [`code`]: what an instruction does to all this, compiled once;
-//! - [`view`]: the machine as rules see it.
+//! - [`view`]: the machine as rules see it;
+//! - `window`: what is known where only a part of a run is followed.
 //!
 //! It knows no rules. Whoever does asks it *before* it is told that something has happened, so that
 //! a rule fires before the error.
@@ -37,6 +38,7 @@ mod thread;
 pub mod unwritten;
 pub mod variables;
 pub mod view;
+mod window;
 
 use super::model::EventKind;
 use super::needs::Needs;
@@ -58,6 +60,7 @@ use thread::Threads;
 pub use thread::{Inside, Thread};
 use unwritten::Unwritten;
 use variables::Variables;
+pub use window::Start;
 
 /// One access to memory as the stream tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,6 +121,8 @@ pub struct Machine {
     pub inherited: u32,
     /// When it was forked, if it was.
     pub forked: Option<u64>,
+    /// Stands for whatever pointers that are older than the window were made from.
+    before: Option<BlockId>,
     pending: Vec<(Place, Cell)>,
 }
 

@@ -27,6 +27,27 @@ pub struct Needs {
     pub functions: BTreeSet<String>,
 }
 
+/// Whether what a rule says of a moment follows from what led to that pointer or call alone, so that a
+/// part of the run may be enough to decide it.
+#[must_use]
+pub fn is_local(rule: &Rule) -> bool {
+    let needs = Needs::of(rule);
+    let here = matches!(rule.point, Point::Deref { .. } | Point::Free | Point::Malloc);
+    let more = needs.descriptors || needs.contents || !needs.functions.is_empty();
+    here && !more && !is_over_all(&rule.condition)
+}
+
+/// Whether a condition is about all blocks or all pointers.
+fn is_over_all(condition: &Condition) -> bool {
+    match condition {
+        Condition::And(all) | Condition::Or(all) => all.iter().any(is_over_all),
+        Condition::Not(inner) => is_over_all(inner),
+        Condition::OverSet(..) => true,
+        Condition::OverTrace(_, _, body) => is_over_all(body),
+        Condition::Compare(..) | Condition::FindLast(_) => false,
+    }
+}
+
 impl Needs {
     /// What a rule needs.
     #[must_use]

@@ -124,6 +124,9 @@ fn chain_steps(chain: &Chain, hit: &Hit, program: &Program) -> Vec<Step> {
         }
         steps.push(Step::new(text).at(place));
     }
+    if chain.cut {
+        steps.push(Step::new(format!("{name} is older than what was followed")));
+    }
     steps
 }
 

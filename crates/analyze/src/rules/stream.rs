@@ -17,7 +17,7 @@ pub struct Stream {
     feed: Feed,
     /// Whether the stream was broken somewhere.
     pub broken: bool,
-    /// What inline tests have let through: where each kind was met first.
+    /// What inline tests have let through: of each kind and place the first.
     pub suspicions: Vec<Suspicion>,
     /// Children that were forked, and the detector as it was for each.
     pub forks: Vec<(u32, Detector)>,
@@ -30,7 +30,12 @@ pub struct Suspicion {
     pub pc: u64,
     /// What it met, as `events::plan` has it.
     pub bits: u8,
+    /// When, in ticks.
+    pub time: u64,
 }
+
+/// Suspicions that are kept.
+const MOST_SUSPICIONS: usize = 16;
 
 /// Everything but the decoder, which lends out shapes while it is read.
 struct Feed {
@@ -76,6 +81,15 @@ impl Stream {
         Self { decoder, feed, broken: false, suspicions: Vec::new(), forks: Vec::new() }
     }
 
+    /// A stream that goes on from here: of the same calls, with a copy of the detector.
+    #[must_use]
+    pub fn branch(&self) -> Self {
+        let mut branch = Self::new(self.feed.detector.clone());
+        branch.decoder = self.decoder.going_on();
+        branch.feed.bases = self.feed.bases;
+        branch
+    }
+
     /// The detector.
     #[must_use]
     pub fn detector(&self) -> &Detector {
@@ -98,10 +112,11 @@ impl Stream {
         let (suspicions, forks) = (&mut self.suspicions, &mut self.forks);
         let mut other = |feed: &mut Feed, record: Record<'_, '_>| {
             match &record {
-                Record::Single(Event::Suspect { pc, shadow, .. })
-                    if suspicions.iter().all(|known| known.bits != *shadow) =>
-                {
-                    suspicions.push(Suspicion { pc: *pc, bits: *shadow });
+                Record::Single(Event::Suspect { pc, shadow, time, .. }) => {
+                    let same = |known: &Suspicion| (known.pc, known.bits) == (*pc, *shadow);
+                    if suspicions.len() < MOST_SUSPICIONS && !suspicions.iter().any(same) {
+                        suspicions.push(Suspicion { pc: *pc, bits: *shadow, time: *time });
+                    }
                 }
                 Record::Single(Event::Fork(Some(child))) => forks.push((*child, feed.child())),
                 _ => {}

@@ -6,6 +6,7 @@
 //! ([`super::translate::filter`]) tests whole granules; what an instruction touches exactly is
 //! worked out here, and only that becomes an event.
 
+use super::clock;
 use super::cpu::{Registers, cpu};
 use super::engine::{Engine, decode_one, engine};
 use super::explicit;
@@ -278,6 +279,8 @@ impl Engine {
         bytes.extend(address.to_le_bytes());
         bytes.extend(size.to_le_bytes());
         bytes.extend([u8::from(write), bits]);
+        let time = if self.config.plan.ticks { clock::now() } else { 0 };
+        bytes.extend(time.to_le_bytes());
         self.record(&bytes);
     }
 }

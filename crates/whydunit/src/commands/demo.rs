@@ -2,7 +2,8 @@
 //! of its crash. Needs nothing but a C compiler.
 
 use super::count;
-use super::rules::{RuleArguments, recorded};
+use super::rules::RuleArguments;
+use super::rules::screened::{self, Patience};
 use super::run::fault_or_input;
 use crate::exit::Exit;
 use crate::render::Output;
@@ -93,7 +94,7 @@ fn show_crash(style: Style) -> anyhow::Result<()> {
     show_command(style, "whydunit run -- ./shelf")?;
     let job = Job::new(Path::new("./shelf").into(), Vec::new());
     let (outcome, found) =
-        recorded::screened(job, &RuleArguments::default().choose()?, recorded::SHORT)?;
+        screened::screened(job, &RuleArguments::default().choose()?, Patience::default())?;
     say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings()).text(style))
 }
 

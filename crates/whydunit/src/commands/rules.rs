@@ -1,6 +1,7 @@
 //! Bug rules on the command line: which ones ([`choose`]), where the program's files are
 //! ([`modules`]), the consumer that checks while the program runs ([`watch`]) or is replayed
-//! ([`recorded`]), children that go on from their parent's state ([`forks`]), what nobody has written
+//! ([`recorded`]), or that screens first ([`screened`]) and then follows what led to suspicions
+//! ([`windows`]), children that go on from their parent's state ([`forks`]), what nobody has written
 //! ([`unwritten`]), what was suspected ([`doubt`]), rules that are switched on and off meanwhile ([`switch`]).
 
 mod choose;
@@ -9,9 +10,11 @@ mod forks;
 mod modules;
 pub mod quiet;
 pub mod recorded;
+pub mod screened;
 mod switch;
 mod unwritten;
 mod watch;
+mod windows;
 
 pub use choose::Chosen;
 pub use watch::{Found, Watch};

@@ -3,6 +3,7 @@
 mod functions;
 mod observe;
 
+use super::rules::screened::Patience;
 use super::rules::{self, Chosen, Found, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
@@ -34,7 +35,7 @@ Examples:
 
 Exit codes: 0 no rule found anything and the program ended by itself, whatever its own exit code; 1 a
 rule found something, or a signal ended the program or a child of it; 2 wrong arguments, or it cannot be
-run; 3 something was suspicious in a long run and was not followed; 70 a fault of our own. More in
+run; 3 something was suspicious in a long run and could not be decided; 70 a fault of our own. More in
 docs/run.md.")]
 pub struct Run {
     #[command(flatten)]
@@ -43,10 +44,13 @@ pub struct Run {
     /// but not all that the rules say can be seen so (docs/rules.md). Without `--rules` this is the way
     #[arg(long)]
     screen: bool,
-    /// Follow a suspicious run only if it took less than so many seconds of processor time [default: 5,
-    /// and any with `--screen`]
+    /// Follow a suspicious run in full only if it took less than so many seconds of processor time, else only
+    /// what led to suspicions [default: 5, and any with `--screen`]
     #[arg(long, value_name = "SECONDS")]
     patience: Option<u32>,
+    /// Follow at most so many ticks (branches, roughly) of what led there [default: 8388608]
+    #[arg(long, value_name = "TICKS")]
+    window: Option<u64>,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -191,7 +195,7 @@ impl Run {
         // A screen cannot end the program, and nothing is switched off while it is followed afterwards.
         let follows = chosen.first_only || chosen.switch.is_some();
         let screen = self.screen || self.rules.is_default() && !follows;
-        let cramped = screen && rules::recorded::is_cramped();
+        let cramped = screen && rules::screened::is_cramped();
         if cramped {
             render::note(
                 "the address space is limited (ulimit -v), which leaves no room for a screen: the \
@@ -199,7 +203,7 @@ impl Run {
             );
         }
         let (outcome, found) = match screen && !cramped {
-            true => rules::recorded::screened(self.guest.job(), chosen, self.patience())?,
+            true => rules::screened::screened(self.guest.job(), chosen, self.patience())?,
             false => self.watch(chosen)?,
         };
         outcome.notes.iter().for_each(|note| render::note(note));
@@ -217,9 +221,11 @@ impl Run {
     }
 
     /// Whoever asks for a screen wants to know, however long it takes.
-    fn patience(&self) -> Duration {
-        let usual = if self.screen { Duration::MAX } else { rules::recorded::SHORT };
-        self.patience.map_or(usual, |seconds| Duration::from_secs(seconds.into()))
+    fn patience(&self) -> Patience {
+        let usual = Patience::default();
+        let whole = if self.screen { Duration::MAX } else { usual.whole };
+        let whole = self.patience.map_or(whole, |seconds| Duration::from_secs(seconds.into()));
+        Patience { whole, window: self.window.unwrap_or(usual.window) }
     }
 
     /// Checks the rules while the program runs.

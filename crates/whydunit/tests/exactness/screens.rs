@@ -57,7 +57,7 @@ impl Consumer for Suspects {
     fn records(&mut self, bytes: &[u8]) {
         let (found, calls) = (&mut self.found, &mut self.calls);
         let done = self.decoder.events(bytes, |event| match event {
-            Event::Suspect { pc, address, size, write, shadow } => {
+            Event::Suspect { pc, address, size, write, shadow, .. } => {
                 found.push((pc, address, size, write, shadow));
             }
             Event::Syscall { number, arguments, answer } => calls.push((number, arguments, answer)),

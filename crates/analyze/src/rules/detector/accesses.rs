@@ -46,6 +46,14 @@ impl Detector {
         } else {
             (Pointer { address: access.address, block: None }, Node::default())
         };
+        if self.machine.is_from_before(pointer.block) {
+            // At NULL there is nothing, whatever the pointer was made from.
+            if access.address >= NULL_PAGE {
+                self.not_known(code.pc);
+                return;
+            }
+            pointer.block = None;
+        }
         let known = pointer.block.is_some();
         let standing = self.standing(&mut pointer, access);
         let situation = Situation { standing, written: true };

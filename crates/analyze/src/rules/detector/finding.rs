@@ -51,7 +51,7 @@ impl Detector {
         });
         let block = about.and_then(|id| Some(self.history(id, self.machine.blocks.get(id)?)));
         let chain = |slot: &usize| {
-            let variable = &rule.variables[*slot].name;
+            let variable = rule.variables[*slot].name.clone();
             // The first is the pointer of the detection point; others were kept by an event.
             let node = match slot {
                 0 => at.chains[0],
@@ -59,7 +59,8 @@ impl Detector {
                 slot if rule.variables[*slot].kind == Type::Number => *at.chains.get(*slot)?,
                 _ => about.and_then(|id| self.machine.blocks.get(id)?.release).map(|r| r.chain)?,
             };
-            Some(Chain { variable: variable.clone(), links: self.machine.chains.links(node) })
+            let chains = &self.machine.chains;
+            Some(Chain { variable, links: chains.links(node), cut: chains.is_cut(node) })
         };
         Hit {
             rule: rule.name.clone(),

@@ -128,6 +128,21 @@ impl Blocks {
         self.freed.clear();
     }
 
+    /// How many heap blocks addresses may lead to.
+    #[must_use]
+    pub fn placed(&self) -> usize {
+        self.live.len() + self.freed.len()
+    }
+
+    /// Keeps only those, under other numbers.
+    pub fn condense(&mut self) {
+        let old = std::mem::take(&mut self.all);
+        for id in self.live.values_mut().chain(self.freed.values_mut()) {
+            self.all.extend(old.get(id.0 as usize - 1));
+            *id = BlockId(self.all.len() as u32);
+        }
+    }
+
     /// Ends a heap block.
     pub fn release(&mut self, id: BlockId, release: Release) {
         let Some(block) = self.get_mut(id) else { return };

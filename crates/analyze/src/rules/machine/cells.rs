@@ -23,6 +23,8 @@ const WORDS: usize = (PAGE / WORD) as usize;
 #[derive(Clone, Default)]
 pub struct Memory {
     pages: Pages<Box<[Cell; WORDS]>>,
+    /// What every word carries of which nothing is known.
+    absent: Cell,
 }
 
 fn word_of(address: u64) -> usize {
@@ -30,6 +32,12 @@ fn word_of(address: u64) -> usize {
 }
 
 impl Memory {
+    /// Memory of which nothing is known: every word carries this.
+    #[must_use]
+    pub fn unknown(absent: Cell) -> Self {
+        Self { absent, ..Self::default() }
+    }
+
     /// What eight bytes at an address carry.
     #[inline]
     #[must_use]
@@ -75,7 +83,7 @@ impl Memory {
         if !address.is_multiple_of(WORD) {
             return Cell::default();
         }
-        self.pages.get(address / PAGE).map(|page| page[word_of(address)]).unwrap_or_default()
+        self.pages.get(address / PAGE).map_or(self.absent, |page| page[word_of(address)])
     }
 
     /// A word is stored.
@@ -85,9 +93,8 @@ impl Memory {
             self.clear(address, WORD);
         } else if let Some(page) = self.pages.get_mut(address / PAGE) {
             page[word_of(address)] = cell;
-        } else if cell != Cell::default() {
-            let empty = || Box::new([Cell::default(); WORDS]);
-            self.pages.get_or(address / PAGE, empty)[word_of(address)] = cell;
+        } else if cell != self.absent {
+            self.page(address / PAGE)[word_of(address)] = cell;
         }
     }
 
@@ -96,8 +103,15 @@ impl Memory {
         for (page, words) in self.touched(address & !(WORD - 1), address.saturating_add(size)) {
             if let Some(page) = self.pages.get_mut(page) {
                 page[words].fill(Cell::default());
+            } else if self.absent != Cell::default() {
+                self.page(page)[words].fill(Cell::default());
             }
         }
+    }
+
+    fn page(&mut self, number: u64) -> &mut [Cell; WORDS] {
+        let absent = self.absent;
+        self.pages.get_or(number, || Box::new([absent; WORDS]))
     }
 
     /// The pages of a range, and which of their words are in it. Pages that are not there may be left
@@ -125,9 +139,15 @@ impl Memory {
         let end = from.saturating_add(size) & !(WORD - 1);
         let mut moved = Vec::new();
         for (number, words) in self.touched(first, end) {
-            let Some(page) = self.pages.get(number) else { continue };
-            for word in words.filter(|word| page[*word] != Cell::default()) {
-                moved.push((number * PAGE + word as u64 * WORD - from, page[word]));
+            let page = self.pages.get(number);
+            if page.is_none() && self.absent == Cell::default() {
+                continue;
+            }
+            for word in words {
+                let cell = page.map_or(self.absent, |page| page[word]);
+                if cell != Cell::default() {
+                    moved.push((number * PAGE + word as u64 * WORD - from, cell));
+                }
             }
         }
         self.clear(to, size);

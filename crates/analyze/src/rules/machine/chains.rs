@@ -12,6 +12,8 @@ use rustc_hash::FxHashMap;
 pub struct Node(u32);
 
 const MADE: u32 = 1 << 31;
+/// The end of a chain that goes back to before a window: no place has this number.
+const BEFORE: Node = Node(u32::MAX);
 /// Hops kept. A program that copies without end loses its oldest history.
 const MOST_HOPS: usize = 1 << 26;
 /// A chain longer than this is cut.
@@ -72,23 +74,40 @@ impl Chains {
         }
     }
 
+    /// The node of a value that was there when a window began.
+    #[must_use]
+    pub fn before() -> Node {
+        BEFORE
+    }
+
+    /// Whether a chain goes back to before the window.
+    #[must_use]
+    pub fn is_cut(&self, node: Node) -> bool {
+        self.walk(node, &mut |_| ()) == BEFORE
+    }
+
     /// The links from the newest to where the value was made.
     #[must_use]
     pub fn links(&self, node: Node) -> Vec<Link> {
         let mut links = Vec::new();
-        let mut at = node;
-        while links.len() < LONGEST {
-            if at.0 & MADE != 0 {
-                let pc = self.places.get((at.0 & !MADE) as usize);
-                links.extend(pc.map(|&pc| Link { pc, made: true }));
-                break;
-            }
-            let index = at.0.checked_sub(1 + self.dropped);
-            let Some(hop) = index.and_then(|index| self.hops.get(index as usize)) else { break };
-            links.push(Link { pc: self.places[hop.place as usize], made: false });
-            at = hop.from;
+        let end = self.walk(node, &mut |pc| links.push(Link { pc, made: false }));
+        if end.0 & MADE != 0 && links.len() < LONGEST {
+            let pc = self.places.get((end.0 & !MADE) as usize);
+            links.extend(pc.map(|&pc| Link { pc, made: true }));
         }
         links
+    }
+
+    /// Goes through the stores of a chain, newest first; the node that it ends with.
+    fn walk(&self, node: Node, stored: &mut impl FnMut(u64)) -> Node {
+        let mut at = node;
+        for _ in 0..LONGEST {
+            let index = at.0.checked_sub(1 + self.dropped).filter(|_| at.0 & MADE == 0);
+            let Some(hop) = index.and_then(|index| self.hops.get(index as usize)) else { break };
+            stored(self.places[hop.place as usize]);
+            at = hop.from;
+        }
+        at
     }
 }
 

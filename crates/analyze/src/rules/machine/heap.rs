@@ -186,7 +186,8 @@ pub fn about_to(
 ) -> Inside {
     let cell = machine.thread().cells[ARGUMENTS[0]];
     let address = arguments[0];
-    let tagged = machine.resolve(cell.tag, address);
+    let tagged =
+        machine.resolve(cell.tag, address).filter(|block| !machine.is_from_before(Some(*block)));
     // Where the first argument is a size, there is no block to look for.
     let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
     let by_address =

@@ -63,6 +63,8 @@ pub struct Arithmetic {
     forgotten: Vec<BlockId>,
     splits: Vec<Split>,
     split_numbers: FxHashMap<Split, u32>,
+    /// The tag of whatever was there when a window began, if one did.
+    before: Tag,
 }
 
 /// The upper bytes of one word and the lower bytes of the next.
@@ -77,9 +79,22 @@ pub struct Split {
 }
 
 impl Arithmetic {
+    /// What has this tag may be anything, and so may be what is made from it.
+    pub fn begin_window(&mut self, before: Tag) {
+        self.before = before;
+    }
+
+    /// Whether one of two values may be anything.
+    fn is_before(&self, left: Tag, right: Tag) -> bool {
+        !self.before.is_none() && (left == self.before || right == self.before)
+    }
+
     /// The tag of a sum.
     #[must_use]
     pub fn sum(&self, left: Tag, right: Tag) -> Tag {
+        if self.is_before(left, right) {
+            return self.before;
+        }
         if left.0 & SPLIT == SPLIT || right.0 & SPLIT == SPLIT {
             return Tag::default();
         }
@@ -94,6 +109,9 @@ impl Arithmetic {
 
     /// The tag of `left - right`.
     pub fn difference(&mut self, left: Tag, right: Tag) -> Tag {
+        if self.is_before(left, right) {
+            return self.before;
+        }
         if right.is_none() {
             return left;
         }
@@ -125,6 +143,9 @@ impl Arithmetic {
     pub fn choice(&mut self, left: Tag, right: Tag) -> Tag {
         if left == right {
             return left;
+        }
+        if self.is_before(left, right) {
+            return self.before;
         }
         let (mut choice, more) = (self.choice_of(left), self.choice_of(right));
         choice.blocks.extend(more.blocks);

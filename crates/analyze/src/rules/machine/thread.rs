@@ -110,6 +110,11 @@ impl Threads {
         self.all.iter()
     }
 
+    /// Every one, to change.
+    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
+        self.all.iter_mut()
+    }
+
     /// In the child of a fork only the thread that made it goes on, under another number.
     pub fn fork(&mut self) {
         let running = self.all.swap_remove(self.now);

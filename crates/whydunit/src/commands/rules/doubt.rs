@@ -5,9 +5,23 @@ use base::Address;
 use events::plan::{BETWEEN, CALL, FREED, STRAY, TAIL, UNWRITTEN};
 use symbols::Program;
 
-/// What was met, and where first.
-pub fn sentence(Suspicion { pc, bits }: Suspicion, program: &Program) -> String {
-    format!("{} at {}", what(bits), place(pc, program))
+/// Something in a process that may be wrong.
+#[derive(Clone, Debug)]
+pub struct Doubt {
+    /// The process, as the kernel numbers it.
+    pub process: i32,
+    /// Where and when.
+    pub suspicion: Suspicion,
+    /// What and where, in words.
+    pub words: String,
+}
+
+impl Doubt {
+    /// What was met, and where.
+    pub fn new(process: i32, suspicion: Suspicion, program: &Program) -> Self {
+        let words = format!("{} at {}", what(suspicion.bits), place(suspicion.pc, program));
+        Self { process, suspicion, words }
+    }
 }
 
 fn what(bits: u8) -> &'static str {

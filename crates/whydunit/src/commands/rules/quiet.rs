@@ -3,7 +3,8 @@
 //! tells of nothing else. What is found is the same; ordinary calls cost next to nothing.
 
 use super::choose::Chosen;
-use super::recorded::{heap_functions, is_light};
+use super::recorded::heap_functions;
+use super::screened::is_light;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
 use analyze::rules::ordinary;

@@ -2,13 +2,16 @@
 //! such memory (`events::Plan::scramble`). Whatever it does differently then is a suspicion.
 
 use super::choose::Chosen;
+use super::doubt::Doubt;
 use super::modules::is_c_library;
 use super::recorded::{heap_functions, mapped};
 use super::watch::Watch;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
+use analyze::rules::stream::Suspicion;
 use events::Plan;
-use events::plan::HeapRole;
+use events::plan::{HeapRole, UNWRITTEN};
+use recording::ProcessStart;
 use replay::{Session, Shown};
 
 /// Whether a rule is about what was never written.
@@ -17,7 +20,12 @@ pub fn concerns(rule: &Rule) -> bool {
 }
 
 /// What is suspicious in one process of a recording; nothing if what nobody wrote makes no difference.
-pub fn doubts(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result<Vec<String>> {
+pub fn doubts(
+    session: &Session,
+    start: &ProcessStart,
+    chosen: &Chosen,
+) -> anyhow::Result<Vec<Doubt>> {
+    let process = start.process;
     let watch = Watch::new(&Chosen { rules: Vec::new(), ..chosen.clone() });
     let mut heap = heap_functions(&chosen.allocators);
     let names: Vec<String> = heap.iter().map(|function| function.name.clone()).collect();
@@ -42,12 +50,15 @@ pub fn doubts(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Resul
     // A guest that goes astray can take the engine with it.
     let replayed = session.replay(process, plan, Shown::Nothing, &mut make);
     let difference = match replayed {
-        Ok(replayed) => replayed.divergence.map(|divergence| divergence.what),
-        Err(error) => Some(error.to_string()),
+        Ok(replayed) => replayed.divergence.map(|there| (there.what, there.pc, there.time)),
+        Err(error) => Some((error.to_string(), 0, u64::MAX)),
     };
     let mut doubts = watch.finish(&[]).doubts;
-    if let Some(what) = difference.filter(|_| doubts.is_empty()) {
-        doubts.push(format!("with other contents in memory that nobody wrote it {what}"));
+    if let Some((what, pc, time)) = difference.filter(|_| doubts.is_empty()) {
+        let words = format!("with other contents in memory that nobody wrote it {what}");
+        let suspicion = Suspicion { pc, bits: UNWRITTEN, time };
+        doubts.push(Doubt { process: 0, suspicion, words });
     }
+    doubts.iter_mut().for_each(|doubt| doubt.process = start.pid);
     Ok(doubts)
 }

@@ -4,7 +4,7 @@
 //! copy of its parent's ([`super::forks`]).
 
 use super::choose::Chosen;
-use super::doubt;
+use super::doubt::Doubt;
 use super::forks::{Follower, Forks};
 use super::modules::{Modules, Wanted, is_c_library};
 use super::switch::Switch;
@@ -85,7 +85,7 @@ pub struct Found {
     /// The processes in which anything was found or suspected.
     pub suspicious: BTreeSet<i32>,
     /// What was suspected.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
     /// Whether something was suspicious and was not checked.
     pub unfollowed: bool,
 }
@@ -140,10 +140,8 @@ impl Watch {
     }
 
     fn feed(&self, process: i32, modules: Modules) -> Feed {
-        let mut detector = (self.detector)();
-        detector.machine.locals.ask(modules.frames());
         Feed {
-            stream: Some(Stream::new(detector)),
+            stream: Some(Stream::new(self.detector_of(&modules))),
             process,
             follower: self.shared.forks.follow(process),
             parent: None,
@@ -151,22 +149,39 @@ impl Watch {
             modules,
             shared: self.shared.clone(),
             switch: self.switch.clone(),
-            functions: 0,
-            variables: 0,
-            maps: 0,
+            informed: Informed::default(),
         }
     }
 
     /// The consumer of a process of a recording, and the plan for its replay: functions by the
     /// addresses that they have in these mappings.
     pub fn replayed(&self, process: i32, maps: &[ModuleMap]) -> (Plan, Box<dyn Consumer>) {
+        let (plan, modules) = self.mapped(maps);
+        (plan, Box::new(self.feed(process, modules)))
+    }
+
+    /// A detector for a process of a recording, which is told of these mappings, and the plan for its
+    /// replay.
+    pub fn prepared(&self, maps: &[ModuleMap]) -> (Plan, Detector, Modules) {
+        let (plan, modules) = self.mapped(maps);
+        let mut detector = self.detector_of(&modules);
+        Informed::default().inform(&mut detector, &modules);
+        (plan, detector, modules)
+    }
+
+    fn mapped(&self, maps: &[ModuleMap]) -> (Plan, Modules) {
         let modules = Modules::default();
         for map in maps {
             modules.note(map, &self.wanted());
         }
         let functions = modules.functions(0).into_iter().map(|(address, _)| address).collect();
-        let plan = Plan { functions, names: Vec::new(), ..self.plan.clone() };
-        (plan, Box::new(self.feed(process, modules)))
+        (Plan { functions, names: Vec::new(), ..self.plan.clone() }, modules)
+    }
+
+    fn detector_of(&self, modules: &Modules) -> Detector {
+        let mut detector = (self.detector)();
+        detector.machine.locals.ask(modules.frames());
+        detector
     }
 
     /// The consumer of a process of a recording, and where functions of these names are.
@@ -202,8 +217,8 @@ impl Watch {
             }
             if !stream.suspicions.is_empty() {
                 let program = modules.program();
-                let told = stream.suspicions.iter();
-                found.doubts.extend(told.map(|one| doubt::sentence(*one, &program)));
+                let all = stream.suspicions.iter();
+                found.doubts.extend(all.map(|one| Doubt::new(*process, *one, &program)));
             }
             found.undecided.extend(detector.undecided());
             found.dropped += detector.dropped();
@@ -232,6 +247,17 @@ impl Found {
         self.stopped |= other.stopped;
         self.suspicious.extend(other.suspicious);
         self.doubts.extend(other.doubts);
+    }
+
+    /// With what was found in the run itself, but for what is told better here: with its chains.
+    pub fn supplement(&mut self, light: Self) {
+        let better = |told: &Told| {
+            let known = self.told.iter().map(|one| (&one.finding.kind, &one.finding.place));
+            let this = (&told.finding.kind, &told.finding.place);
+            known.into_iter().any(|known| known == this)
+        };
+        let told = light.told.into_iter().filter(|told| !better(told)).collect();
+        self.extend(Self { told, ..light });
     }
 
     /// The findings.
@@ -264,7 +290,14 @@ impl Found {
         }
     }
 
-    fn add(&mut self, process: i32, hit: &Hit, program: &Program, suppressions: &[Suppression]) {
+    /// Adds what a rule found in a process.
+    pub fn add(
+        &mut self,
+        process: i32,
+        hit: &Hit,
+        program: &Program,
+        suppressions: &[Suppression],
+    ) {
         let frames = named(hit, program);
         if suppressions.iter().any(|one| one.covers(&hit.rule, &frames)) {
             self.suppressed += 1;
@@ -294,7 +327,7 @@ fn plan(detector: &Detector) -> Plan {
 }
 
 /// An access that ended the program is the last one that rules see.
-fn fault(stream: &mut Stream, crash: &CrashReport) {
+pub fn fault(stream: &mut Stream, crash: &CrashReport) {
     const PAGE_FAULT: u64 = 14;
     const WRITES: u64 = 2;
     if crash.trap != PAGE_FAULT {
@@ -327,9 +360,35 @@ struct Feed {
     modules: Modules,
     shared: Arc<Shared>,
     switch: Option<Switch>,
+    informed: Informed,
+}
+
+/// How much of what is known of the program's files a detector has been told.
+#[derive(Default)]
+struct Informed {
     functions: usize,
     variables: usize,
     maps: usize,
+}
+
+impl Informed {
+    fn inform(&mut self, detector: &mut Detector, modules: &Modules) {
+        let functions = modules.functions(self.functions);
+        self.functions += functions.len();
+        for (address, name) in functions {
+            detector.add_function(address, &name);
+        }
+        let variables = modules.variables(self.variables);
+        self.variables += variables.len();
+        for (begin, size) in variables {
+            detector.machine.variables.add(begin, size);
+        }
+        let maps = modules.maps(self.maps);
+        self.maps += maps.len();
+        for map in maps.iter().filter(|map| is_c_library(&map.path)) {
+            detector.add_lenient(map.start..map.end);
+        }
+    }
 }
 
 impl Feed {
@@ -380,21 +439,7 @@ impl Consumer for Feed {
     fn records(&mut self, bytes: &[u8]) {
         self.inherit();
         let Some(stream) = &mut self.stream else { return };
-        let functions = self.modules.functions(self.functions);
-        self.functions += functions.len();
-        for (address, name) in functions {
-            stream.detector_mut().add_function(address, &name);
-        }
-        let variables = self.modules.variables(self.variables);
-        self.variables += variables.len();
-        for (begin, size) in variables {
-            stream.detector_mut().machine.variables.add(begin, size);
-        }
-        let maps = self.modules.maps(self.maps);
-        self.maps += maps.len();
-        for map in maps.iter().filter(|map| is_c_library(&map.path)) {
-            stream.detector_mut().add_lenient(map.start..map.end);
-        }
+        self.informed.inform(stream.detector_mut(), &self.modules);
         if let Some(switch) = &mut self.switch {
             switch.apply(stream.detector_mut());
         }
