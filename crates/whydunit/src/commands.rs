@@ -31,7 +31,7 @@ pub enum Command {
     /// Show the main job on a small built-in program
     Demo(demo::Demo),
     /// Run a program and explain it if it crashes
-    Run(run::Run),
+    Run(Box<run::Run>),
     /// Count what a program executes: instructions, branches, loads, stores, system calls
     Count(count::Count),
     /// Record a program: one file from which all of the run can be seen again

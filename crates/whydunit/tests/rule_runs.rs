@@ -80,7 +80,7 @@ fn memory_bugs_are_found_without_any_option() {
         let output = tool(&["run", "--json", "--rules", "none", "--"], &[&program]);
         assert!(!kinds(&json(&output)).contains(kind), "{name}");
     }
-    let program = build(folder.path(), "overflow_write.c");
+    let program = build(folder.path(), "uninitialised_list.c");
     let long = tool(&["run", "--patience", "0", "--window", "1", "--"], &[&program]);
     let said = String::from_utf8_lossy(&long.stderr);
     assert!(

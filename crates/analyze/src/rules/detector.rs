@@ -97,6 +97,8 @@ pub struct Detector {
     /// not: the pointer was older than the window.
     suspects: Vec<u64>,
     unknown: BTreeSet<u64>,
+    /// Whether blocks of pointers are guessed.
+    guesses: bool,
     hits: Hits,
 }
 
@@ -134,6 +136,7 @@ impl Detector {
             lenient: Vec::new(),
             suspects: Vec::new(),
             unknown: BTreeSet::new(),
+            guesses: false,
             hits: Hits::default(),
         };
         detector.rescreen();

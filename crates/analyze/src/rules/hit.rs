@@ -105,6 +105,8 @@ pub struct Hit {
     pub time: u64,
     /// How often.
     pub count: u64,
+    /// Whether what pointers were made from was guessed.
+    pub guessed: bool,
 }
 
 /// Frames that make two hits the same.

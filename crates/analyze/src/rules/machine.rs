@@ -60,7 +60,8 @@ use thread::Threads;
 pub use thread::{Inside, Thread};
 use unwritten::Unwritten;
 use variables::Variables;
-pub use window::Start;
+use window::Before;
+pub use window::{Start, Words};
 
 /// One access to memory as the stream tells it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,8 +122,8 @@ pub struct Machine {
     pub inherited: u32,
     /// When it was forked, if it was.
     pub forked: Option<u64>,
-    /// Stands for whatever pointers that are older than the window were made from.
-    before: Option<BlockId>,
+    /// What is older than the window, if only one is followed.
+    before: Option<Before>,
     pending: Vec<(Place, Cell)>,
 }
 
@@ -360,7 +361,8 @@ impl Machine {
                 let Some(address) = address_of(accesses, slot, offset) else {
                     return Cell::default();
                 };
-                self.memory.read(address, &mut self.arithmetic)
+                let cell = self.memory.read(address, &mut self.arithmetic);
+                self.known(address, cell)
             }
             Place::Half(slot, offset) => {
                 let node = address_of(accesses, slot, offset).map(|at| self.numbers.load(at));

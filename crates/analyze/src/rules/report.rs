@@ -31,10 +31,15 @@ pub fn finding(hit: &Hit, program: &Program) -> Finding {
     for chain in &hit.chains {
         evidence.extend(chain_steps(chain, hit, program));
     }
+    if hit.guessed {
+        evidence.push(Step::new(
+            "older pointers are taken to be of the blocks that they pointed into before",
+        ));
+    }
     Finding {
         kind: hit.rule.clone(),
         title: hit.title.clone(),
-        confidence: Confidence::Certain,
+        confidence: if hit.guessed { Confidence::High } else { Confidence::Certain },
         place: own_place(&hit.stack, program),
         moment: None,
         evidence,

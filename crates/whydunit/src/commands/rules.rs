@@ -14,7 +14,7 @@ pub mod screened;
 mod switch;
 mod unwritten;
 mod watch;
-mod windows;
+pub mod windows;
 
 pub use choose::Chosen;
 pub use watch::{Found, Watch};

@@ -4,6 +4,7 @@ mod functions;
 mod observe;
 
 use super::rules::screened::Patience;
+use super::rules::windows::Look;
 use super::rules::{self, Chosen, Found, RuleArguments, Watch};
 use crate::exit::{Exit, OurFault};
 use crate::render::run::RunReport;
@@ -45,12 +46,15 @@ pub struct Run {
     #[arg(long)]
     screen: bool,
     /// Follow a suspicious run in full only if it took less than so many seconds of processor time, else only
-    /// what led to suspicions [default: 5, and any with `--screen`]
+    /// what led to suspicions [default: 1, and any with `--screen`]
     #[arg(long, value_name = "SECONDS")]
     patience: Option<u32>,
     /// Follow at most so many ticks (branches, roughly) of what led there [default: 8388608]
     #[arg(long, value_name = "TICKS")]
     window: Option<u64>,
+    /// Suspect the run at so many moments without any reason (for tests)
+    #[arg(long, value_name = "MOMENTS", hide = true, default_value_t = 0)]
+    suspect: u64,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -225,7 +229,8 @@ impl Run {
         let usual = Patience::default();
         let whole = if self.screen { Duration::MAX } else { usual.whole };
         let whole = self.patience.map_or(whole, |seconds| Duration::from_secs(seconds.into()));
-        Patience { whole, window: self.window.unwrap_or(usual.window) }
+        let longest = self.window.unwrap_or(usual.look.longest);
+        Patience { whole, look: Look { longest, moments: self.suspect } }
     }
 
     /// Checks the rules while the program runs.

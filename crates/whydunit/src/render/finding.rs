@@ -2,7 +2,7 @@
 
 use super::source;
 use super::style::Style;
-use base::{Finding, Place, Step};
+use base::{Confidence, Finding, Place, Step};
 
 /// Columns that a line of values may take.
 const WIDTH: usize = 96;
@@ -18,7 +18,9 @@ pub fn render(finding: &Finding, style: Style) -> String {
 }
 
 fn heading(finding: &Finding, style: Style) -> String {
-    let mut text = format!("whydunit: {}\n", style.alarm(&finding.title));
+    let sure = finding.confidence == Confidence::Certain;
+    let title = style.alarm(&finding.title);
+    let mut text = format!("whydunit: {}{title}\n", if sure { "" } else { "probably " });
     let Some(place) = &finding.place else { return text };
     text += &format!("  at {}\n", style.strong(&shortened(place).to_string()));
     if let (Some(file), Some(line)) = (&place.file, place.line) {
@@ -84,7 +86,7 @@ fn wrapped(values: &[(String, String)]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::{Address, Confidence};
+    use base::Address;
 
     #[test]
     fn a_finding_reads_from_title_to_evidence() {

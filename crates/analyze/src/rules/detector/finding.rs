@@ -71,6 +71,7 @@ impl Detector {
             chains: rule.locators.iter().filter_map(chain).collect(),
             time: self.machine.time,
             count: 1,
+            guessed: self.guesses,
         }
     }
 

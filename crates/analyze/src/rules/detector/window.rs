@@ -14,6 +14,7 @@ impl Detector {
     pub fn begin_window(&mut self, start: &Start, suspects: Vec<u64>) {
         self.machine.watches_writes = self.armed.iter().any(|armed| armed.deferred);
         self.machine.begin_window(start);
+        self.guesses = start.words.is_some();
         self.suspects = suspects;
         self.hits = Hits::default();
         self.armed.iter_mut().for_each(|armed| armed.undecided = 0);

@@ -23,8 +23,9 @@ const WORDS: usize = (PAGE / WORD) as usize;
 #[derive(Clone, Default)]
 pub struct Memory {
     pages: Pages<Box<[Cell; WORDS]>>,
-    /// What every word carries of which nothing is known.
+    /// What every word carries of which nothing is known, and what it carries elsewhere.
     absent: Cell,
+    moved: Cell,
 }
 
 fn word_of(address: u64) -> usize {
@@ -32,10 +33,10 @@ fn word_of(address: u64) -> usize {
 }
 
 impl Memory {
-    /// Memory of which nothing is known: every word carries this.
+    /// Memory of which nothing is known: what every word carries, and what its copies do.
     #[must_use]
-    pub fn unknown(absent: Cell) -> Self {
-        Self { absent, ..Self::default() }
+    pub fn unknown(absent: Cell, moved: Cell) -> Self {
+        Self { absent, moved, ..Self::default() }
     }
 
     /// What eight bytes at an address carry.
@@ -46,7 +47,7 @@ impl Memory {
         if offset == 0 {
             return self.load(address);
         }
-        let (upper, lower) = (self.load(address - offset), self.load(address - offset + WORD));
+        let [upper, lower] = [0, WORD].map(|at| self.moved(self.load(address - offset + at)));
         let tag = arithmetic.split(offset, upper.tag, lower.tag);
         Cell { tag, node: Node::default() }
     }
@@ -109,6 +110,11 @@ impl Memory {
         }
     }
 
+    /// What a cell is elsewhere.
+    fn moved(&self, cell: Cell) -> Cell {
+        if cell == self.absent { self.moved } else { cell }
+    }
+
     fn page(&mut self, number: u64) -> &mut [Cell; WORDS] {
         let absent = self.absent;
         self.pages.get_or(number, || Box::new([absent; WORDS]))
@@ -144,7 +150,7 @@ impl Memory {
                 continue;
             }
             for word in words {
-                let cell = page.map_or(self.absent, |page| page[word]);
+                let cell = self.moved(page.map_or(self.absent, |page| page[word]));
                 if cell != Cell::default() {
                     moved.push((number * PAGE + word as u64 * WORD - from, cell));
                 }

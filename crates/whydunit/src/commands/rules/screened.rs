@@ -5,8 +5,9 @@
 use super::choose::Chosen;
 use super::doubt::Doubt;
 use super::recorded::{check, heap_functions};
+use super::unwritten;
 use super::watch::{Found, Watch};
-use super::{unwritten, windows};
+use super::windows::{self, Look};
 use crate::commands::run::fault_or_input;
 use crate::render;
 use analyze::rules::model::Rule;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 /// Processor time of a run that is followed in full though nobody has asked for it.
-const SHORT: Duration = Duration::from_secs(5);
+const SHORT: Duration = Duration::from_secs(1);
 
 /// Processor time from which on following a run takes so long that it is said before.
 const LONG: Duration = Duration::from_millis(300);
@@ -33,13 +34,13 @@ const LONG: Duration = Duration::from_millis(300);
 pub struct Patience {
     /// Processor time of a run that is followed in full.
     pub whole: Duration,
-    /// Ticks of the longest window that is followed of another.
-    pub window: u64,
+    /// How much is followed of another.
+    pub look: Look,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { whole: SHORT, window: windows::LONGEST }
+        Self { whole: SHORT, look: Look::default() }
     }
 }
 
@@ -48,6 +49,9 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Patience) -> anyhow::Result
     let mut run = Screened::run(job, chosen)?;
     if chosen.rules.iter().any(unwritten::concerns) {
         run.look_for_unwritten(chosen)?;
+    }
+    if patience.look.moments > 0 {
+        return run.follow_windows(chosen, patience.look);
     }
     if run.found.suspicious.is_empty() && run.outcome.crashes.is_empty() {
         return Ok((run.outcome, run.found));
@@ -61,7 +65,7 @@ pub fn screened(job: Job, chosen: &Chosen, patience: Patience) -> anyhow::Result
             "{what}: following what led there; all of so long a run takes a hundred times as long: \
              `whydunit run --screen`"
         ));
-        return run.follow_windows(chosen, patience.window);
+        return run.follow_windows(chosen, patience.look);
     }
     if run.spent >= LONG {
         render::note(&format!(
@@ -131,7 +135,7 @@ impl Screened {
     }
 
     /// Follows what led to each suspicion and to a crash.
-    fn follow_windows(self, chosen: &Chosen, window: u64) -> anyhow::Result<(Outcome, Found)> {
+    fn follow_windows(self, chosen: &Chosen, look: Look) -> anyhow::Result<(Outcome, Found)> {
         let mut found = Found::default();
         let mut open = 0;
         for start in self.processes() {
@@ -139,20 +143,21 @@ impl Screened {
             let suspicions: Vec<_> =
                 self.found.doubts.iter().filter(own).map(|doubt| doubt.suspicion).collect();
             let crash = self.outcome.crashes.iter().find(|crash| crash.process == start.pid);
-            if suspicions.is_empty() && crash.is_none() {
+            if suspicions.is_empty() && crash.is_none() && look.moments == 0 {
                 continue;
             }
-            let how = (chosen, window);
+            let how = (chosen, look);
             let decided = windows::decide(&self.session, &start, &suspicions, crash, how)?;
             found.extend(decided.found);
             open += decided.open;
         }
         if open > 0 {
             render::note(&format!(
-                "{open} of {} suspicions are not decided: what led there is longer than {window} ticks; to \
+                "{open} of {} suspicions are not decided: what led there is longer than {} ticks; to \
                  follow more of it: `--window {}`, all of it: `--screen`",
                 self.found.doubts.len(),
-                window.saturating_mul(16)
+                look.longest,
+                look.longest.saturating_mul(16)
             ));
         }
         found.supplement(self.found);

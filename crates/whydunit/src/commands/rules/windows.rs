@@ -10,7 +10,7 @@ use crate::commands::run::fault_or_input;
 use crate::render::crash::program_of;
 use crate::render::moment::{At, registers_of};
 use analyze::rules::hit::{Hit, Subject};
-use analyze::rules::machine::Start;
+use analyze::rules::machine::{Start, Words};
 use analyze::rules::needs::is_local;
 use analyze::rules::stream::{Stream, Suspicion};
 use anyhow::Context;
@@ -19,12 +19,12 @@ use events::plan::{BETWEEN, CALL, FREED, TAIL};
 use events::{Consumer, Plan};
 use recording::ProcessStart;
 use replay::{Instant, Session, Standing, Timeline};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use symbols::FoundBy;
 
 /// Ticks that the longest window has, if nobody says otherwise: some 50 million instructions.
-pub const LONGEST: u64 = 1 << 23;
+const LONGEST: u64 = 1 << 23;
 
 /// What the others have of that.
 const PARTS: [u64; 3] = [64, 8, 1];
@@ -34,6 +34,21 @@ const BEHIND: u64 = 64;
 
 /// Frames that are looked for where a window begins.
 const FRAMES: usize = 64;
+
+/// How far to look.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Ticks of the longest window.
+    pub longest: u64,
+    /// Moments that are suspected without a reason, to see that nothing is found.
+    pub moments: u64,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { longest: LONGEST, moments: 0 }
+    }
+}
 
 /// What became of suspicions.
 #[derive(Default)]
@@ -67,7 +82,7 @@ pub fn decide(
     start: &ProcessStart,
     suspicions: &[Suspicion],
     crash: Option<&CrashReport>,
-    (chosen, longest): (&Chosen, u64),
+    (chosen, look): (&Chosen, Look),
 ) -> anyhow::Result<Decided> {
     let mut court = Court::new(session, start, chosen)?;
     let end = court.line.end().map_err(fault_or_input)?.time;
@@ -75,7 +90,9 @@ pub fn decide(
         |one: &Suspicion| Case { time: one.time.min(end), suspicion: Some(*one), crash: None };
     let mut cases: Vec<Case<'_>> = suspicions.iter().map(case).collect();
     cases.extend(crash.map(|crash| Case { time: end, suspicion: None, crash: Some(crash) }));
-    let lengths = PARTS.map(|part| (longest / part).max(1));
+    let random = (1..=look.moments).map(|part| end / (look.moments + 1) * part);
+    cases.extend(random.map(|time| Case { time, suspicion: None, crash: None }));
+    let lengths = PARTS.map(|part| (look.longest / part).max(1));
     let starts =
         cases.iter().flat_map(|case| lengths.map(|length| case.time.saturating_sub(length)));
     let marks = court.marks(starts.collect())?;
@@ -83,8 +100,7 @@ pub fn decide(
     for case in &cases {
         let begins = lengths.map(|length| case.time.saturating_sub(length));
         let decided = court.hear(case, begins, &marks, &mut hits)?;
-        // Of a crash all is told that is known.
-        open += usize::from(!decided && case.crash.is_none());
+        open += usize::from(!decided && case.suspicion.is_some());
     }
     let mut decided = Decided { open, ..Decided::default() };
     let program = court.modules.program();
@@ -152,7 +168,7 @@ impl Court {
         let mut decided = false;
         for begin in begins {
             let Some(mark) = marks.iter().find(|mark| mark.time == begin) else { continue };
-            let stream = self.follow(case, mark)?;
+            let stream = self.follow(case, mark, false)?;
             let verdict = verdict(case, &stream, begin == 0);
             stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
             decided |= !matches!(verdict, Verdict::Open);
@@ -160,17 +176,28 @@ impl Court {
                 break;
             }
         }
+        let last = marks.iter().find(|mark| mark.time == begins[PARTS.len() - 1]);
+        if let Some(mark) = last.filter(|mark| !decided && mark.time > 0) {
+            let stream = self.follow(case, mark, true)?;
+            decided = matches!(verdict(case, &stream, false), Verdict::Found { .. });
+            stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        }
         Ok(decided)
     }
 
-    /// Follows everything from a mark to a case.
-    fn follow(&mut self, case: &Case<'_>, mark: &Mark) -> anyhow::Result<Stream> {
+    /// Follows everything from a mark to a case. `guesses`: what older pointers were made from.
+    fn follow(&mut self, case: &Case<'_>, mark: &Mark, guesses: bool) -> anyhow::Result<Stream> {
         let mut stream = match mark.time {
             0 => self.fresh.branch(),
             _ => {
                 let mut stream = mark.stream.branch();
                 let suspects = case.suspicion.map(|one| one.pc).into_iter().collect();
-                stream.detector_mut().begin_window(&beginning(&mark.standing), suspects);
+                let words = match guesses {
+                    true => Some(words(self.line.copy(&mark.standing).map_err(fault_or_input)?)),
+                    false => None,
+                };
+                let start = Start { words, ..beginning(&mark.standing) };
+                stream.detector_mut().begin_window(&start, suspects);
                 stream
             }
         };
@@ -213,7 +240,25 @@ fn beginning(standing: &Standing) -> Start {
     };
     let mut calls: Vec<(u64, u64)> = certain.map_while(call).collect();
     calls.reverse();
-    Start { stack: thread.general[4], calls }
+    Start { registers: thread.general, calls, words: None }
+}
+
+/// What memory holds where a process stands.
+fn words(standing: Standing) -> Words {
+    const PAGE: u64 = 4096;
+    const WORD: usize = 8;
+    let pages = Mutex::new(HashMap::new());
+    Arc::new(move |address| {
+        let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = pages.entry(address / PAGE).or_insert_with(|| {
+            let mut bytes = vec![0; PAGE as usize];
+            let read = standing.read(address & !(PAGE - 1), &mut bytes);
+            (read == bytes.len()).then_some(bytes)
+        });
+        let at = (address % PAGE) as usize;
+        let word = page.as_ref()?.get(at..at + WORD)?;
+        Some(u64::from_le_bytes(word.try_into().ok()?))
+    })
 }
 
 /// What a stream that was told of a window says of a case. `whole`: the window is all that led there.
@@ -253,7 +298,7 @@ fn keep(hits: &mut Vec<Hit>, hit: &Hit) {
     let same =
         |known: &&mut Hit| known.rule == hit.rule && known.stack.first() == hit.stack.first();
     match hits.iter_mut().find(same) {
-        Some(known) if is_cut(known) => *known = Hit { count: 1, ..hit.clone() },
+        Some(known) if is_cut(known) && !hit.guessed => *known = Hit { count: 1, ..hit.clone() },
         Some(_) => {}
         None => hits.push(Hit { count: 1, ..hit.clone() }),
     }
