@@ -244,11 +244,6 @@ fn a_screen_finds_the_same_in_the_heap() {
 }
 
 #[test]
-fn a_window_that_is_long_enough_finds_the_same() {
-    check_all(Way::Window(1 << 23), Program::is_screened);
-}
-
-#[test]
 fn what_a_short_window_finds_is_so() {
     // From one in which nothing is known to one in which most pointers are made.
     for (ticks, least) in [(64, 50), (4_096, 60)] {

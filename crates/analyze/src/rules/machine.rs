@@ -6,7 +6,8 @@
 //!   becomes of that in arithmetic, and where one of two is taken;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
-//! - [`calls`]: the active calls; `frames`: what they do to the stack; [`allocator`]: which functions
+//! - [`calls`]: the active calls; `frames`: what they do to the stack; `handlers`:
+//!   what signals do to a thread; [`allocator`]: which functions
 //!   make and free blocks; `heap`: what they do to it;
 //! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
 //! - [`numbers`]: the chains of values of four bytes;
@@ -28,6 +29,7 @@ pub mod code;
 pub mod contents;
 pub mod descriptors;
 mod frames;
+mod handlers;
 mod heap;
 pub mod locals;
 pub mod numbers;
@@ -400,23 +402,6 @@ impl Machine {
         }
     }
 
-    /// A signal handler comes next: the kernel has written what it returns by, and what it is given, from
-    /// `frame` on; the thread's stack pointer was `stack`, perhaps of another stack.
-    pub fn handles(&mut self, stack: u64, frame: u64) {
-        /// Bytes that the kernel writes at most.
-        const MOST: u64 = 16 << 10;
-        /// rdx, rsi and rdi.
-        const ARGUMENTS: [u8; 3] = [2, 6, 7];
-        let length = stack.checked_sub(frame).filter(|length| *length <= MOST).unwrap_or(MOST);
-        self.kernel_wrote(frame, length);
-        let thread = self.thread();
-        thread.stack = Some(frame);
-        for register in ARGUMENTS {
-            thread.cells[register as usize] = Cell::default();
-            thread.registers.set_general(register, 0, None);
-        }
-    }
-
     /// Memory may hold what the kernel put there.
     pub fn mark_written(&mut self, address: u64, length: u64) {
         if self.watches_writes {
@@ -429,6 +414,10 @@ impl Machine {
         const MMAP: u64 = 9;
         const MUNMAP: u64 = 11;
         const MREMAP: u64 = 25;
+        const SIGRETURN: u64 = 15;
+        if number == SIGRETURN {
+            return self.handled();
+        }
         let failed = (-4095..0).contains(&answer);
         let thread = self.thread();
         thread.cells[RESULT] = Cell::default();

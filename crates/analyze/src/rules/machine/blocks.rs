@@ -65,6 +65,8 @@ pub struct Blocks {
     live: BTreeMap<u64, BlockId>,
     /// Freed heap blocks whose memory no later block has taken, by first address.
     freed: BTreeMap<u64, BlockId>,
+    /// Live heap blocks whose address is not known.
+    unplaced: Vec<BlockId>,
     /// Between which addresses blocks were ever freed: what is far off needs no look at the map.
     freed_within: Range<u64>,
 }
@@ -90,7 +92,17 @@ impl Blocks {
     /// Adds a block that is not part of the heap's map: a frame, a variable, an unplaced one.
     pub fn add(&mut self, facts: BlockFacts, stack: StackId, unplaced: bool) -> BlockId {
         self.all.push(Block { facts, stack, release: None, unplaced });
-        BlockId(self.all.len() as u32)
+        let id = BlockId(self.all.len() as u32);
+        if unplaced {
+            self.unplaced.push(id);
+        }
+        id
+    }
+
+    /// The oldest live heap block whose address is not known.
+    #[must_use]
+    pub fn unplaced(&self) -> Option<BlockId> {
+        self.unplaced.first().copied()
     }
 
     /// Adds a heap block. What the map still had there is gone: the allocator says so.
@@ -108,6 +120,7 @@ impl Blocks {
             block.facts.begin = begin;
             block.unplaced = false;
             self.live.insert(begin, id);
+            self.unplaced.retain(|known| *known != id);
         }
     }
 
@@ -128,16 +141,17 @@ impl Blocks {
         self.freed.clear();
     }
 
-    /// How many heap blocks addresses may lead to.
+    /// How many heap blocks may still be met.
     #[must_use]
-    pub fn placed(&self) -> usize {
-        self.live.len() + self.freed.len()
+    pub fn current(&self) -> usize {
+        self.live.len() + self.freed.len() + self.unplaced.len()
     }
 
     /// Keeps only those, under other numbers.
     pub fn condense(&mut self) {
         let old = std::mem::take(&mut self.all);
-        for id in self.live.values_mut().chain(self.freed.values_mut()) {
+        let placed = self.live.values_mut().chain(self.freed.values_mut());
+        for id in placed.chain(&mut self.unplaced) {
             self.all.extend(old.get(id.0 as usize - 1));
             *id = BlockId(self.all.len() as u32);
         }

@@ -190,8 +190,13 @@ pub fn about_to(
         machine.resolve(cell.tag, address).filter(|block| !machine.is_from_before(Some(*block)));
     // Where the first argument is a size, there is no block to look for.
     let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
-    let by_address =
-        || machine.blocks.beginning_at(address).or_else(|| machine.blocks.containing(address));
+    let by_address = || {
+        let blocks = &machine.blocks;
+        let there = blocks.beginning_at(address);
+        let live = there.filter(|id| blocks.get(*id).is_some_and(blocks::Block::is_live));
+        // What is known of this memory may be older than a block whose address nobody has told.
+        live.or_else(|| blocks.unplaced()).or(there).or_else(|| blocks.containing(address))
+    };
     let block = tagged.or_else(|| if is_pointer { by_address() } else { None });
     let pointer = Pointer { address, block };
     let calls = machine.running().calls.callers();

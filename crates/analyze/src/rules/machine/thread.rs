@@ -8,6 +8,7 @@ use super::calls::Calls;
 use super::cells::Cell;
 use super::chains::Node;
 use super::code::{CELLS, Code};
+use super::handlers::Interrupted;
 use super::registers::{Origin, Registers};
 use super::unwritten::{Unwritten, WIDEST};
 use crate::rules::state::Pointer;
@@ -61,6 +62,8 @@ pub struct Thread {
     pub registers: Registers,
     /// The lowest address of the stack that was written since it was last below the stack pointer.
     pub low: u64,
+    /// What signal handlers have interrupted, innermost last.
+    pub(super) interrupted: Vec<Interrupted>,
 }
 
 impl Default for Thread {
@@ -73,6 +76,7 @@ impl Default for Thread {
             inside: Vec::new(),
             registers: Registers::default(),
             low: 0,
+            interrupted: Vec::new(),
         }
     }
 }

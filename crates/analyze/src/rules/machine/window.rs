@@ -90,6 +90,12 @@ impl Machine {
         self.thread().inside = inside;
     }
 
+    /// What a value carries that may have been made from anything.
+    pub(super) fn unknown(&self) -> Cell {
+        let cell = |before: &Before| Cell { tag: Tag::of(before.anything), node: Chains::before() };
+        self.before.as_ref().map(cell).unwrap_or_default()
+    }
+
     /// Whether a pointer is older than the window.
     #[must_use]
     pub fn is_from_before(&self, block: Option<BlockId>) -> bool {
@@ -107,11 +113,11 @@ impl Machine {
 
     /// A word that nobody has touched since the window began is read.
     fn older(&mut self, address: u64) -> Cell {
-        let Some(before) = &self.before else { return Cell::default() };
-        let value = before.words.as_ref().and_then(|words| words(address));
-        let anything = Tag::of(before.anything);
-        let tag = value.and_then(|value| self.guess(value)).unwrap_or(anything);
-        let cell = Cell { tag, node: Chains::before() };
+        let words = self.before.as_ref().and_then(|before| before.words.as_ref());
+        let value = words.and_then(|words| words(address));
+        let unknown = self.unknown();
+        let tag = value.and_then(|value| self.guess(value)).unwrap_or(unknown.tag);
+        let cell = Cell { tag, ..unknown };
         self.memory.store(address, cell);
         cell
     }
@@ -131,7 +137,7 @@ impl Machine {
     /// Gives up blocks that have gone and whose memory others have, if there are many. Only while
     /// nothing but allocations is told: nobody else has their numbers.
     pub fn condense(&mut self) {
-        if self.blocks.count() < MOST_GONE + 2 * self.blocks.placed() {
+        if self.blocks.count() < MOST_GONE + 2 * self.blocks.current() {
             return;
         }
         self.blocks.condense();
