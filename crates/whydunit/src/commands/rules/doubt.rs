@@ -10,6 +10,8 @@ use symbols::Program;
 pub struct Doubt {
     /// The process, as the kernel numbers it.
     pub process: i32,
+    /// Which of the programs that it executed one after the other, from 0.
+    pub program: usize,
     /// Where and when.
     pub suspicion: Suspicion,
     /// What and where, in words.
@@ -18,9 +20,14 @@ pub struct Doubt {
 
 impl Doubt {
     /// What was met, and where.
-    pub fn new(process: i32, suspicion: Suspicion, program: &Program) -> Self {
+    pub fn new(suspicion: Suspicion, program: &Program) -> Self {
         let words = format!("{} at {}", what(suspicion.bits), place(suspicion.pc, program));
-        Self { process, suspicion, words }
+        Self { process: 0, program: 0, suspicion, words }
+    }
+
+    /// The same about a program of a process.
+    pub fn of(self, process: i32, program: usize) -> Self {
+        Self { process, program, ..self }
     }
 }
 

@@ -7,8 +7,8 @@ use crate::render;
 use analyze::rules::machine::allocator::{Allocators, Role};
 use engine::report::ModuleMap;
 use events::plan::{HeapFunction, HeapRole};
-use recording::Origin;
 use recording::log::{self, Entry};
+use recording::{Origin, ProcessStart, Recording};
 use replay::{Session, Shown};
 
 /// Checks one process of a recording.
@@ -26,6 +26,12 @@ pub fn check(session: &Session, process: u32, chosen: &Chosen) -> anyhow::Result
     // The runner that replays has another number.
     crashes.iter_mut().for_each(|crash| crash.process = process as i32);
     Ok(watch.finish(&crashes))
+}
+
+/// Which of the programs that its process executed one after the other, from 0.
+pub fn number_of_program(recording: &Recording, start: &ProcessStart) -> usize {
+    let before = recording.processes().iter().take_while(|other| other.process != start.process);
+    before.filter(|other| other.pid == start.pid).count()
 }
 
 /// The functions of allocators as a plan has them.

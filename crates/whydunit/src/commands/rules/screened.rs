@@ -3,8 +3,7 @@
 //! something, the recording is checked: in full, or if the run was long, what led there.
 
 use super::choose::Chosen;
-use super::doubt::Doubt;
-use super::recorded::{check, heap_functions};
+use super::recorded::{check, heap_functions, number_of_program};
 use super::unwritten;
 use super::watch::{Found, Watch};
 use super::windows::{self, Look};
@@ -13,9 +12,11 @@ use crate::render;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
 use analyze::rules::ordinary;
+use analyze::rules::stream::Suspicion;
 use anyhow::{Context, bail};
 use engine::config::Schedule;
 use engine::host::{Job, Outcome, Record as How};
+use engine::report::CrashReport;
 use events::plan::{BETWEEN, FREED, Filter, TAIL};
 use recording::ProcessStart;
 use replay::{RecordError, Session};
@@ -136,13 +137,9 @@ impl Screened {
 
     /// Follows what led to each suspicion and to a crash.
     fn follow_windows(self, chosen: &Chosen, look: Look) -> anyhow::Result<(Outcome, Found)> {
-        let mut found = Found::default();
-        let mut open = 0;
+        let (mut found, mut open) = (Found::default(), 0);
         for start in self.processes() {
-            let own = |doubt: &&Doubt| doubt.process == start.pid;
-            let suspicions: Vec<_> =
-                self.found.doubts.iter().filter(own).map(|doubt| doubt.suspicion).collect();
-            let crash = self.outcome.crashes.iter().find(|crash| crash.process == start.pid);
+            let (suspicions, crash) = (self.suspicions(&start), self.crash(&start));
             if suspicions.is_empty() && crash.is_none() && look.moments == 0 {
                 continue;
             }
@@ -161,8 +158,27 @@ impl Screened {
             ));
         }
         found.supplement(self.found);
+        if chosen.first_only {
+            found.keep_first();
+        }
         found.unfollowed = open > 0;
         Ok((self.outcome, found))
+    }
+
+    /// What was suspected of a program.
+    fn suspicions(&self, start: &ProcessStart) -> Vec<Suspicion> {
+        let program = (start.pid, number_of_program(self.session.recording(), start));
+        let own =
+            self.found.doubts.iter().filter(|doubt| (doubt.process, doubt.program) == program);
+        own.map(|doubt| doubt.suspicion).collect()
+    }
+
+    /// How a program crashed: the last one of its process.
+    fn crash(&self, start: &ProcessStart) -> Option<&CrashReport> {
+        let all = self.session.recording().processes().iter();
+        let last = all.filter(|other| other.pid == start.pid).map(|other| other.process).max();
+        let crash = self.outcome.crashes.iter().find(|crash| crash.process == start.pid);
+        crash.filter(|_| last == Some(start.process))
     }
 }
 

@@ -4,7 +4,7 @@
 use super::choose::Chosen;
 use super::doubt::Doubt;
 use super::modules::is_c_library;
-use super::recorded::{heap_functions, mapped};
+use super::recorded::{heap_functions, mapped, number_of_program};
 use super::watch::Watch;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
@@ -57,8 +57,8 @@ pub fn doubts(
     if let Some((what, pc, time)) = difference.filter(|_| doubts.is_empty()) {
         let words = format!("with other contents in memory that nobody wrote it {what}");
         let suspicion = Suspicion { pc, bits: UNWRITTEN, time };
-        doubts.push(Doubt { process: 0, suspicion, words });
+        doubts.push(Doubt { process: 0, program: 0, suspicion, words });
     }
-    doubts.iter_mut().for_each(|doubt| doubt.process = start.pid);
-    Ok(doubts)
+    let program = number_of_program(session.recording(), start);
+    Ok(doubts.into_iter().map(|doubt| doubt.of(start.pid, program)).collect())
 }

@@ -12,7 +12,7 @@ use analyze::rules::detector::{Detector, Undecided};
 use analyze::rules::hit::Hit;
 use analyze::rules::machine::Access;
 use analyze::rules::report;
-use analyze::rules::stream::Stream;
+use analyze::rules::stream::{Stream, Suspicion};
 use analyze::rules::suppress::{self, NamedFrame, Suppression};
 use base::{Address, Finding};
 use engine::host::Resolve;
@@ -210,7 +210,8 @@ impl Watch {
                 fault(stream, crash);
             }
         }
-        for Checked { process, stream, modules } in &checked {
+        for (at, Checked { process, stream, modules }) in checked.iter().enumerate() {
+            let number = checked[..at].iter().filter(|before| before.process == *process).count();
             let detector = stream.detector();
             if !(stream.suspicions.is_empty() && detector.hits().is_empty()) {
                 found.suspicious.insert(*process);
@@ -218,7 +219,8 @@ impl Watch {
             if !stream.suspicions.is_empty() {
                 let program = modules.program();
                 let all = stream.suspicions.iter();
-                found.doubts.extend(all.map(|one| Doubt::new(*process, *one, &program)));
+                let doubt = |one: &Suspicion| Doubt::new(*one, &program).of(*process, number);
+                found.doubts.extend(all.map(doubt));
             }
             found.undecided.extend(detector.undecided());
             found.dropped += detector.dropped();
@@ -231,7 +233,7 @@ impl Watch {
             }
         }
         if self.shared.first_only {
-            found.told.truncate(1);
+            found.keep_first();
         }
         found
     }
@@ -247,6 +249,11 @@ impl Found {
         self.stopped |= other.stopped;
         self.suspicious.extend(other.suspicious);
         self.doubts.extend(other.doubts);
+    }
+
+    /// Only the first of all findings.
+    pub fn keep_first(&mut self) {
+        self.told.truncate(1);
     }
 
     /// With what was found in the run itself, but for what is told better here: with its chains.

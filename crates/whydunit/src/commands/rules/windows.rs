@@ -60,6 +60,7 @@ pub struct Decided {
 }
 
 /// Something that a window leads to.
+#[derive(Clone, Copy)]
 struct Case<'a> {
     time: u64,
     suspicion: Option<Suspicion>,
@@ -86,20 +87,13 @@ pub fn decide(
 ) -> anyhow::Result<Decided> {
     let mut court = Court::new(session, start, chosen)?;
     let end = court.line.end().map_err(fault_or_input)?.time;
-    let case =
-        |one: &Suspicion| Case { time: one.time.min(end), suspicion: Some(*one), crash: None };
-    let mut cases: Vec<Case<'_>> = suspicions.iter().map(case).collect();
-    cases.extend(crash.map(|crash| Case { time: end, suspicion: None, crash: Some(crash) }));
-    let random = (1..=look.moments).map(|part| end / (look.moments + 1) * part);
-    cases.extend(random.map(|time| Case { time, suspicion: None, crash: None }));
-    let lengths = PARTS.map(|part| (look.longest / part).max(1));
-    let starts =
-        cases.iter().flat_map(|case| lengths.map(|length| case.time.saturating_sub(length)));
-    let marks = court.marks(starts.collect())?;
+    let cases = cases(suspicions, crash, look.moments, end);
+    let begins =
+        |case: &Case<'_>| PARTS.map(|part| case.time.saturating_sub((look.longest / part).max(1)));
+    let marks = court.marks(cases.iter().flat_map(begins).collect())?;
     let (mut hits, mut open) = (Vec::new(), 0);
     for case in &cases {
-        let begins = lengths.map(|length| case.time.saturating_sub(length));
-        let decided = court.hear(case, begins, &marks, &mut hits)?;
+        let decided = court.hear(case, begins(case), &marks, &mut hits)?;
         open += usize::from(!decided && case.suspicion.is_some());
     }
     let mut decided = Decided { open, ..Decided::default() };
@@ -108,6 +102,22 @@ pub fn decide(
         decided.found.add(start.pid, hit, &program, &chosen.suppressions);
     }
     Ok(decided)
+}
+
+/// What there is to decide in a process that ended at this time.
+fn cases<'a>(
+    suspicions: &[Suspicion],
+    crash: Option<&'a CrashReport>,
+    moments: u64,
+    end: u64,
+) -> Vec<Case<'a>> {
+    let nothing = Case { time: end, suspicion: None, crash: None };
+    let suspected =
+        |one: &Suspicion| Case { time: one.time.min(end), suspicion: Some(*one), ..nothing };
+    let mut cases: Vec<Case<'_>> = suspicions.iter().map(suspected).collect();
+    cases.extend(crash.map(|crash| Case { crash: Some(crash), ..nothing }));
+    cases.extend((1..=moments).map(|part| Case { time: end / (moments + 1) * part, ..nothing }));
+    cases
 }
 
 /// A process, and what is needed to follow it.
@@ -137,7 +147,9 @@ impl Court {
         let (plan, detector, modules) = watch.prepared(&mapped(session, start.process)?);
         let (functions, forks) = (plan.functions.clone(), plan.forks);
         let sketch = Plan { functions, forks, ..Plan::default() };
-        let line = session.timeline(start.process).map_err(fault_or_input)?;
+        let mut line = session.timeline(start.process).map_err(fault_or_input)?;
+        // Windows begin at marks of their own.
+        line.limit_checkpoints(0);
         Ok(Self { line, plan, sketch, modules, fresh: Stream::new(detector) })
     }
 
