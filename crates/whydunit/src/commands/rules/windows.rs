@@ -15,7 +15,7 @@ use analyze::rules::needs::is_local;
 use analyze::rules::stream::{Stream, Suspicion};
 use anyhow::Context;
 use engine::report::CrashReport;
-use events::plan::{BETWEEN, CALL, FREED, TAIL};
+use events::plan::{BETWEEN, CALL, FREED, TAIL, UNWRITTEN};
 use events::{Consumer, Plan};
 use recording::ProcessStart;
 use replay::{Instant, Session, Standing, Timeline};
@@ -188,8 +188,10 @@ impl Court {
                 break;
             }
         }
+        // What was written nobody can guess.
+        let helps = case.suspicion.is_none_or(|one| one.bits != UNWRITTEN);
         let last = marks.iter().find(|mark| mark.time == begins[PARTS.len() - 1]);
-        if let Some(mark) = last.filter(|mark| !decided && mark.time > 0) {
+        if let Some(mark) = last.filter(|mark| !decided && helps && mark.time > 0) {
             let stream = self.follow(case, mark, true)?;
             decided = matches!(verdict(case, &stream, false), Verdict::Found { .. });
             stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
