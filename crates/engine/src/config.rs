@@ -79,6 +79,8 @@ pub struct Replaying {
     /// Which processes to become, one after the other: the one whose log begins with an image
     /// first, then its child, that one's child, and so on.
     pub processes: Vec<u32>,
+    /// Whether the children of the last one are replayed as well, and theirs.
+    pub tree: bool,
     /// Where the guest's output goes: descriptors for its streams 1 and 2. If both are the same,
     /// every output has a head there: its number in the recording, then its stream in the highest
     /// byte of its length.

@@ -448,6 +448,8 @@ pub struct ReplayJob<'a> {
     pub file: &'a File,
     /// Processes to become, one after the other; the last is the one to replay.
     pub processes: Vec<u32>,
+    /// Whether its children are replayed as well, and theirs. Only where nothing is observed.
+    pub tree: bool,
     /// What to observe.
     pub plan: Plan,
     /// Most instructions of a superblock.
@@ -456,11 +458,12 @@ pub struct ReplayJob<'a> {
     pub outputs: Option<[RawFd; 2]>,
 }
 
-/// Replays a process to the end of its log: how that went, and the crash that it ended in.
+/// Replays a process to the end of its log: how that went, by its number and those of its children if these
+/// were replayed, and the crash that it ended in.
 pub fn replay(
     job: &ReplayJob<'_>,
     ears: Ears<'_>,
-) -> Result<(Replayed, Vec<CrashReport>), RunError> {
+) -> Result<(Vec<(u32, Replayed)>, Vec<CrashReport>), RunError> {
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -483,6 +486,7 @@ pub fn replay(
         replaying: Some(Replaying {
             file: file.as_raw_fd(),
             processes: job.processes.clone(),
+            tree: job.tree,
             outputs: job.outputs,
             control: None,
         }),
@@ -518,9 +522,11 @@ pub fn replay(
     if let Some(why) = heard.refused {
         return Err(RunError::Unreadable(why));
     }
-    let crashes = heard.crashes;
-    heard.replayed.map(|replayed| (replayed, crashes)).ok_or_else(|| {
+    let last = job.processes.last();
+    if !heard.replayed.iter().any(|(process, _)| Some(process) == last) {
         let status = ExitStatus::from_raw(status);
-        RunError::Fault { what: format!("the replay ended without a word ({status})"), pc: 0 }
-    })
+        let what = format!("the replay ended without a word ({status})");
+        return Err(RunError::Fault { what, pc: 0 });
+    }
+    Ok((heard.replayed, heard.crashes))
 }

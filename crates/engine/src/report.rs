@@ -44,7 +44,7 @@ pub enum Message {
     /// What the guest does cannot be recorded.
     Refused(String),
     /// A replay has ended.
-    Replayed(Replayed),
+    Replayed(u32, Replayed),
     /// Something worth telling the user.
     Note(String),
 }

@@ -7,12 +7,11 @@ use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
 use engine::report::{CrashReport, Replayed};
-use events::Plan;
+use events::{Consumer, Discard, Plan};
 use recording::features::{MissingFeatures, check_features};
 use recording::{OpenError, Origin, Recording};
 use std::fmt;
 use std::fs::File;
-use std::io;
 use std::os::fd::RawFd;
 use std::path::Path;
 
@@ -108,20 +107,37 @@ impl Session {
         shown: Shown,
         make: MakeConsumer<'_>,
     ) -> Result<(Replayed, Vec<CrashReport>), RunError> {
-        let again = || self.file.try_clone();
-        let file =
-            again().map_err(|error: io::Error| RunError::System("use the recording", error))?;
-        let job = ReplayJob {
-            file: &file,
+        let job = ReplayJob { plan, ..self.job(process, shown) };
+        let (replayed, crashes) = host::replay(&job, Ears::for_events(make))?;
+        let own = replayed.into_iter().find(|(number, _)| *number == process);
+        let missing = || RunError::Fault { what: "the replay is of another process".into(), pc: 0 };
+        own.map(|(_, replayed)| (replayed, crashes)).ok_or_else(missing)
+    }
+
+    /// Replays a process and all that it was forked into, each from where it was made: how that went, by
+    /// number.
+    pub fn replay_tree(
+        &self,
+        process: u32,
+        shown: Shown,
+    ) -> Result<Vec<(u32, Replayed)>, RunError> {
+        let job = ReplayJob { tree: true, ..self.job(process, shown) };
+        let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
+        host::replay(&job, Ears::for_events(&mut make)).map(|(replayed, _)| replayed)
+    }
+
+    fn job(&self, process: u32, shown: Shown) -> ReplayJob<'_> {
+        ReplayJob {
+            file: &self.file,
             processes: self.path_to(process),
-            plan,
+            tree: false,
+            plan: Plan::default(),
             superblock_limit: usize::MAX,
             outputs: match shown {
                 Shown::Output => Some([1, 2]),
                 Shown::File(descriptor) => Some([descriptor; 2]),
                 Shown::Nothing => None,
             },
-        };
-        host::replay(&job, Ears::for_events(make))
+        }
     }
 }

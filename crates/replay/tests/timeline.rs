@@ -1,11 +1,11 @@
-//! Moments, checkpoints and windows of recordings made here, of programs that gcc builds.
+//! Moments, checkpoints, windows and whole trees of recordings made here, of programs that gcc builds.
 
 mod support;
 
 use engine::config::Schedule;
 use events::decode::Event;
-use events::{Consumer, Decoder, Plan};
-use replay::{Instant, Timeline, Window};
+use events::{Consumer, Decoder, Discard, Plan};
+use replay::{Instant, Session, Shown, Timeline, Window};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use support::{open, record};
@@ -199,4 +199,51 @@ fn checkpoints_are_bounded() {
     line.space_checkpoints(500);
     assert_eq!(line.end().expect("an end").time, end);
     assert_eq!(line.checkpoints().collect::<Vec<_>>(), [0], "no room for another");
+}
+
+/// Forks that are forked from and end in any order; and some that are killed while they wait.
+const TREES: [(&str, &str); 2] = [
+    (
+        "forks",
+        r#"
+#include <stdio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+static int tree(int depth) {
+    int sum = depth;
+    for (int i = 0; i < depth; i++)
+        if (fork() == 0)
+            _exit(tree(depth - 1) & 63);
+    for (int status; wait(&status) > 0; sum += WEXITSTATUS(status)) getppid();
+    return sum;
+}
+int main(void) { printf("%d\n", tree(3)); }
+"#,
+    ),
+    ("killed", include_str!("../../../tests/programs/replay/process_killed_waiting.c")),
+];
+
+#[test]
+fn a_tree_is_what_its_processes_are() {
+    for (name, source) in TREES {
+        for seed in 1..=4 {
+            let made = record(name, source, Schedule::Random { seed });
+            let session = Session::open(&made.file).expect("a recording");
+            let mut tree = session.replay_tree(0, Shown::Nothing).expect("replayed");
+            tree.sort_by_key(|(process, _)| *process);
+            let begun = session.recording().processes().iter().map(|start| start.process);
+            let begun: Vec<u32> =
+                begun.filter(|process| session.recording().has_begun(*process)).collect();
+            assert!(begun.len() > 2, "{name} {seed}: {begun:?}");
+            let numbers: Vec<u32> = tree.iter().map(|(process, _)| *process).collect();
+            assert_eq!(numbers, begun, "{name} {seed}");
+            for (process, replayed) in tree {
+                assert_eq!(replayed.divergence, None, "{name} {seed}, process {process}");
+                let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
+                let plan = Plan::default();
+                let alone = session.replay(process, plan, Shown::Nothing, &mut make);
+                assert_eq!(alone.expect("replayed"), replayed, "{name} {seed}, process {process}");
+            }
+        }
+    }
 }

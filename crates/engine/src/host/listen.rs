@@ -26,7 +26,7 @@ pub struct Heard {
     /// Why nothing more is recorded, or why a recording cannot be read.
     pub refused: Option<String>,
     /// How a replay ended.
-    pub replayed: Option<Replayed>,
+    pub replayed: Vec<(u32, Replayed)>,
     joiner: Joiner,
     remotes: HashMap<i32, Remote>,
 }
@@ -72,7 +72,9 @@ impl Heard {
                 }
             }
             Ok(Some(Message::Refused(why))) => self.refused = Some(why),
-            Ok(Some(Message::Replayed(replayed))) => self.replayed = Some(replayed),
+            Ok(Some(Message::Replayed(process, replayed))) => {
+                self.replayed.push((process, replayed));
+            }
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
             Ok(Some(Message::Note(text))) => self.notes.push(text),

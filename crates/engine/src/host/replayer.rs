@@ -73,6 +73,7 @@ impl Replayer {
             filters: Vec::new(),
             recording: None,
             replaying: Some(Replaying {
+                tree: false,
                 file: file.as_raw_fd(),
                 processes,
                 outputs: None,

@@ -34,8 +34,8 @@ use crate::report::{Divergence, Message, Replayed};
 use contexts::Contexts;
 use control::Control;
 use memory::Files;
-use recording::Recording;
 use recording::log::{Call, Ending, Entry, Position, SignalData};
+use recording::{Origin, ProcessStart, Recording};
 use source::Source;
 
 /// A replay under way.
@@ -46,6 +46,11 @@ pub struct Replayer {
     recording: Recording,
     /// Processes still to become, the next one first.
     path: Vec<u32>,
+    /// The process that this is.
+    process: u32,
+    /// Whether the children of the last one are replayed too, and which of them have been.
+    tree: bool,
+    begun: Vec<u32>,
     checks: u64,
     /// Number of the system call that was answered last.
     last_call: u64,
@@ -59,6 +64,24 @@ impl Replayer {
         let next = *self.path.first()?;
         let start = self.recording.processes().iter().find(|start| start.process == next)?;
         (start.pid == pid).then(|| self.path.remove(0))
+    }
+}
+
+impl Replayer {
+    /// If all children are replayed: which one in the recording the next child of that number is.
+    fn child(&mut self, pid: i32) -> Option<u32> {
+        if !self.tree || !self.path.is_empty() {
+            return None;
+        }
+        let (recording, begun, parent) = (&self.recording, &self.begun, self.process);
+        let is_it = |start: &&ProcessStart| {
+            let forked =
+                matches!(start.origin, Origin::Fork { .. }) && start.parent == Some(parent);
+            forked && start.pid == pid && !begun.contains(&start.process)
+        };
+        let process = recording.processes().iter().find(is_it)?.process;
+        self.begun.push(process);
+        self.recording.has_begun(process).then_some(process)
     }
 }
 
@@ -293,12 +316,13 @@ fn end(ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
     }
     let engine = engine();
     engine.finish_events();
-    report::send(&Message::Replayed(Replayed {
+    let replayed = Replayed {
         divergence,
         ending,
         time: clock::now(),
         checks: replayer().checks,
         entries: replayer().source.taken(),
-    }));
+    };
+    report::send(&Message::Replayed(replayer().process, replayed));
     sys::exit_group(0)
 }

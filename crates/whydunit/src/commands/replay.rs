@@ -79,19 +79,23 @@ impl Replay {
         if !self.at.is_empty() {
             return self.visit(&session);
         }
-        let mut reports = Vec::new();
+        let mut reports: Vec<Report> = Vec::new();
         let several = numbers.len() > 1 && !self.silent && !self.json;
         let mut file = several.then(tempfile::tempfile).transpose()?;
         let mut outputs = Outputs::default();
         for process in numbers {
+            if reports.iter().any(|report| report.process == process) {
+                continue;
+            }
             let shown = match &file {
                 Some(file) => Shown::File(file.as_raw_fd()),
                 None if self.silent || self.json => Shown::Nothing,
                 None => Shown::Output,
             };
-            reports.push(self.one(&session, process, shown)?);
+            reports.extend(self.replay(&session, process, shown)?);
             file.as_mut().map(|file| outputs.take(file)).transpose()?;
         }
+        reports.sort_by_key(|report| report.process);
         outputs.write(&mut std::io::stdout(), &mut std::io::stderr())?;
         let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
         self.show(&reports)?;
@@ -110,13 +114,23 @@ impl Replay {
         Ok(Exit::Clean)
     }
 
-    fn one(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {
-        if !self.count {
+    /// Replays a process, and what it was forked into, too, if nobody asks for one alone or for counts.
+    fn replay(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Vec<Report>> {
+        if self.count {
+            return Ok(vec![self.count(session, process, shown)?]);
+        }
+        if self.process.is_some() {
             let replayed = session
                 .replay(process, Plan::default(), shown, &mut |_| Box::new(Discard::default()))
                 .map_err(fault_or_input)?;
-            return Ok(Report { process, replayed, counts: None });
+            return Ok(vec![Report { process, replayed, counts: None }]);
         }
+        let all = session.replay_tree(process, shown).map_err(fault_or_input)?;
+        let report = |(process, replayed)| Report { process, replayed, counts: None };
+        Ok(all.into_iter().map(report).collect())
+    }
+
+    fn count(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {
         let (counts, replayed) = count::count(|plan, make| {
             session.replay(process, plan, shown, make).map_err(fault_or_input)
         })?;

@@ -2,6 +2,7 @@
 //! change what the engine itself keeps (memory, signals, threads) are done again.
 
 use super::contexts::InCall;
+use super::control;
 use super::source::Source;
 use super::{diverge, finish, is_scrambled, memory, replayer};
 use crate::runner::clock;
@@ -90,8 +91,11 @@ pub fn others_wrote() {
 
 fn complete(made: InCall) {
     others_wrote();
-    let Some(Entry::Call(call)) = replayer().source.take() else {
-        diverge("a system call has no answer")
+    let call = match replayer().source.take() {
+        Some(Entry::Call(call)) => call,
+        // It was killed meanwhile.
+        None => finish(None),
+        Some(_) => diverge("a system call has no answer"),
     };
     let InCall { number, arguments, check } = made;
     replayer().last_call = number;
@@ -269,9 +273,16 @@ fn new_thread(parent: &mut Thread, tid: i32, a: [u64; 6]) {
     process::tell_numbers(flags, tid, parent_tid, child_tid);
 }
 
-/// A child was made. If it is the one to replay, this becomes it.
+/// A child was made. If it is the one to replay, this becomes it; if all are, a copy does.
 fn follow_child(pid: i32) -> Done {
-    let Some(process) = replayer().becomes(pid) else { return Done::Answered };
+    let process = match replayer().becomes(pid) {
+        Some(process) => process,
+        None => match replayer().child(pid) {
+            Some(process) if control::branches() => process,
+            _ => return Done::Answered,
+        },
+    };
+    replayer().process = process;
     replayer().source = Source::open(&replayer().recording, process);
     let thread = match replayer().source.take() {
         Some(Entry::Forked { thread }) => thread,

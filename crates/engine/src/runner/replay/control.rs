@@ -142,30 +142,47 @@ fn tell(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
 /// Leaves a copy behind. Original and copy go on waiting to be asked.
 fn checkpoint() {
     let mut pair = [0; 2];
-    // SAFETY: the kernel writes two descriptors; the child has its own copy of everything, and is
-    // the only thread in it as this one is here.
-    let child = unsafe {
+    // SAFETY: the kernel writes two descriptors.
+    unsafe {
         let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC;
         syscall!(libc::SYS_socketpair, libc::AF_UNIX, kind, 0, pair.as_mut_ptr());
-        syscall!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0)
-    };
+    }
     let close = |descriptor: i32| {
         // SAFETY: a descriptor of ours.
         unsafe { syscall!(libc::SYS_close, descriptor) };
     };
-    if child == 0 {
+    let Some(process) = copy() else {
         close(pair[0]);
-        arena::after_fork();
-        start::follow_host(engine().config.lifeline);
-        super::memory::unshare();
         if let Some(control) = &mut replayer().control {
             close(std::mem::replace(&mut control.socket, pair[1]));
         }
         return;
-    }
+    };
     close(pair[1]);
-    send(&Reply::Checkpoint { process: child as i32 }, Some(pair[0]));
+    send(&Reply::Checkpoint { process }, Some(pair[0]));
     close(pair[0]);
+}
+
+/// Makes a copy of this process and waits until it has ended. Whether this is the copy.
+pub fn branches() -> bool {
+    let Some(process) = copy() else { return true };
+    // SAFETY: the kernel writes nothing, as no status is asked for. How children end is ignored, so it
+    // waits until there are none.
+    unsafe { syscall!(libc::SYS_wait4, process, 0, 0, 0) };
+    false
+}
+
+/// Makes a copy of this process: its number; nothing in the copy.
+fn copy() -> Option<i32> {
+    // SAFETY: the child has its own copy of everything, and is the only thread in it as this one is here.
+    let child = unsafe { syscall!(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0) };
+    if child != 0 {
+        return Some(child as i32);
+    }
+    arena::after_fork();
+    start::follow_host(engine().config.lifeline);
+    super::memory::unshare();
+    None
 }
 
 fn socket() -> i32 {
