@@ -458,12 +458,15 @@ pub struct ReplayJob<'a> {
     pub outputs: Option<[RawFd; 2]>,
 }
 
+/// How replays of processes ended, by their numbers.
+pub type Replays = Vec<(u32, Replayed)>;
+
 /// Replays a process to the end of its log: how that went, by its number and those of its children if these
 /// were replayed, and the crash that it ended in.
 pub fn replay(
     job: &ReplayJob<'_>,
     ears: Ears<'_>,
-) -> Result<(Vec<(u32, Replayed)>, Vec<CrashReport>), RunError> {
+) -> Result<(Replays, Vec<CrashReport>), RunError> {
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;

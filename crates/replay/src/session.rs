@@ -3,7 +3,7 @@
 use crate::machine::Processor;
 use crate::timeline::Timeline;
 use engine::host::replayer::Replayer;
-use engine::host::{self, ReplayJob, RunError};
+use engine::host::{self, ReplayJob, Replays, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
 use engine::report::{CrashReport, Replayed};
@@ -116,11 +116,7 @@ impl Session {
 
     /// Replays a process and all that it was forked into, each from where it was made: how that went, by
     /// number.
-    pub fn replay_tree(
-        &self,
-        process: u32,
-        shown: Shown,
-    ) -> Result<Vec<(u32, Replayed)>, RunError> {
+    pub fn replay_tree(&self, process: u32, shown: Shown) -> Result<Replays, RunError> {
         let job = ReplayJob { tree: true, ..self.job(process, shown) };
         let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
         host::replay(&job, Ears::for_events(&mut make)).map(|(replayed, _)| replayed)
