@@ -10,7 +10,7 @@ use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
-use crate::report::{CrashReport, Divergence, ModuleMap, Replayed};
+use crate::report::{CrashReport, Divergence, ModuleMap, ProcessReplay};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
 use listen::{Events, Finder, Heard, Listener};
@@ -448,7 +448,7 @@ pub struct ReplayJob<'a> {
     pub file: &'a File,
     /// Processes to become, one after the other; the last is the one to replay.
     pub processes: Vec<u32>,
-    /// Whether its children are replayed as well, and theirs. Only where nothing is observed.
+    /// Whether its children are replayed as well, and theirs.
     pub tree: bool,
     /// What to observe.
     pub plan: Plan,
@@ -458,15 +458,12 @@ pub struct ReplayJob<'a> {
     pub outputs: Option<[RawFd; 2]>,
 }
 
-/// How replays of processes ended, by their numbers.
-pub type Replays = Vec<(u32, Replayed)>;
-
-/// Replays a process to the end of its log: how that went, by its number and those of its children if these
-/// were replayed, and the crash that it ended in.
+/// Replays a process to the end of its log, and its children if these are wanted; and the crash that it
+/// ended in.
 pub fn replay(
     job: &ReplayJob<'_>,
     ears: Ears<'_>,
-) -> Result<(Replays, Vec<CrashReport>), RunError> {
+) -> Result<(Vec<ProcessReplay>, Vec<CrashReport>), RunError> {
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -526,7 +523,7 @@ pub fn replay(
         return Err(RunError::Unreadable(why));
     }
     let last = job.processes.last();
-    if !heard.replayed.iter().any(|(process, _)| Some(process) == last) {
+    if !heard.replayed.iter().any(|replay| Some(&replay.process) == last) {
         let status = ExitStatus::from_raw(status);
         let what = format!("the replay ended without a word ({status})");
         return Err(RunError::Fault { what, pc: 0 });

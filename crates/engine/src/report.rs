@@ -43,8 +43,8 @@ pub enum Message {
     },
     /// What the guest does cannot be recorded.
     Refused(String),
-    /// A replay has ended.
-    Replayed(u32, Replayed),
+    /// The replay of a process has ended.
+    Replayed(ProcessReplay),
     /// Something worth telling the user.
     Note(String),
 }
@@ -63,6 +63,17 @@ pub enum LogOrigin {
     Exec,
     /// It is the same log: becoming another program has failed.
     Continue,
+}
+
+/// The replay of one process of a recording.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessReplay {
+    /// Its number in the recording.
+    pub process: u32,
+    /// The kernel's number of the process that was it again, which told of its events.
+    pub runner: i32,
+    /// How that went.
+    pub replayed: Replayed,
 }
 
 /// How a replay of one process ended.

@@ -2,7 +2,8 @@
 //! all and by thread. It never expands records: every exit stands for known sums.
 
 use crate::consume::Consumer;
-use crate::decode::{self, Decoder, ExplicitAccess, Malformed, Path, Record};
+use crate::decode::{self, Decoder, Event, ExplicitAccess, Malformed, Path, Record};
+
 use crate::record;
 use crate::shape::{Access, KIND_BRANCH, KIND_CALL, KIND_RETURN, Shape, Source};
 use serde::{Deserialize, Serialize};
@@ -193,6 +194,12 @@ impl Counting<'_> {
                 self.current = self.threads.remove(&number).unwrap_or_default();
             }
             Record::Syscall(..) => self.current.syscalls += 1,
+            // What came before was the parent's.
+            Record::Single(Event::Fork(None)) => {
+                self.settle();
+                self.threads.clear();
+                self.current = Counts::default();
+            }
             Record::Buffers(_) | Record::Single(_) | Record::Probe(..) => {}
             Record::Accesses(list) => {
                 self.broken |= decode::read_accesses(list, self.explicit).is_none();

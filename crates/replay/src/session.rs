@@ -3,11 +3,11 @@
 use crate::machine::Processor;
 use crate::timeline::Timeline;
 use engine::host::replayer::Replayer;
-use engine::host::{self, ReplayJob, Replays, RunError};
+use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
 use engine::log_listen::Ears;
-use engine::report::{CrashReport, Replayed};
-use events::{Consumer, Discard, Plan};
+use engine::report::{CrashReport, ProcessReplay, Replayed};
+use events::Plan;
 use recording::features::{MissingFeatures, check_features};
 use recording::{OpenError, Origin, Recording};
 use std::fmt;
@@ -108,18 +108,24 @@ impl Session {
         make: MakeConsumer<'_>,
     ) -> Result<(Replayed, Vec<CrashReport>), RunError> {
         let job = ReplayJob { plan, ..self.job(process, shown) };
-        let (replayed, crashes) = host::replay(&job, Ears::for_events(make))?;
-        let own = replayed.into_iter().find(|(number, _)| *number == process);
+        let (replays, crashes) = host::replay(&job, Ears::for_events(make))?;
+        let own = replays.into_iter().find(|replay| replay.process == process);
         let missing = || RunError::Fault { what: "the replay is of another process".into(), pc: 0 };
-        own.map(|(_, replayed)| (replayed, crashes)).ok_or_else(missing)
+        own.map(|own| (own.replayed, crashes)).ok_or_else(missing)
     }
 
-    /// Replays a process and all that it was forked into, each from where it was made: how that went, by
-    /// number.
-    pub fn replay_tree(&self, process: u32, shown: Shown) -> Result<Replays, RunError> {
-        let job = ReplayJob { tree: true, ..self.job(process, shown) };
-        let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
-        host::replay(&job, Ears::for_events(&mut make)).map(|(replayed, _)| replayed)
+    /// Replays a process and, if these are wanted, all that it was forked into, each from where it was made
+    /// and with a consumer of its own.
+    pub fn replay_processes(
+        &self,
+        process: u32,
+        children: bool,
+        plan: Plan,
+        shown: Shown,
+        make: MakeConsumer<'_>,
+    ) -> Result<Vec<ProcessReplay>, RunError> {
+        let job = ReplayJob { plan, tree: children, ..self.job(process, shown) };
+        host::replay(&job, Ears::for_events(make)).map(|(replays, _)| replays)
     }
 
     fn job(&self, process: u32, shown: Shown) -> ReplayJob<'_> {

@@ -3,8 +3,11 @@
 mod support;
 
 use engine::config::Schedule;
+use engine::report::{ProcessReplay, Replayed};
+use events::count::{Counter, Counts};
 use events::decode::Event;
 use events::{Consumer, Decoder, Discard, Plan};
+use recording::log::Ending;
 use replay::{Instant, Session, Shown, Timeline, Window};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -223,27 +226,85 @@ int main(void) { printf("%d\n", tree(3)); }
     ("killed", include_str!("../../../tests/programs/replay/process_killed_waiting.c")),
 ];
 
+/// A counter whose sums can be had afterwards.
+struct Counting(i32, Counter, Arc<Mutex<Vec<(i32, Counts)>>>);
+
+impl Consumer for Counting {
+    fn records(&mut self, bytes: &[u8]) {
+        self.1.records(bytes);
+    }
+
+    fn end(&mut self) {
+        self.2.lock().expect("a lock").push((self.0, self.1.total()));
+    }
+}
+
+/// Replays and counts: each process, how it went, and what it executed.
+fn counted(session: &Session, process: u32, children: bool) -> Vec<(u32, Replayed, Counts)> {
+    let sums = Arc::new(Mutex::new(Vec::new()));
+    let mut make = |runner| -> Box<dyn Consumer> {
+        Box::new(Counting(runner, Counter::default(), sums.clone()))
+    };
+    let plan = Plan { blocks: true, memory: true, forks: true, ..Plan::default() };
+    let replays = session.replay_processes(process, children, plan, Shown::Nothing, &mut make);
+    let mut sums: BTreeMap<i32, Counts> = sums.lock().expect("a lock").drain(..).collect();
+    let with_counts = |replay: ProcessReplay| {
+        let counts = sums.remove(&replay.runner).expect("counts of each process");
+        (replay.process, replay.replayed, counts)
+    };
+    replays.expect("replayed").into_iter().map(with_counts).collect()
+}
+
 #[test]
 fn a_tree_is_what_its_processes_are() {
     for (name, source) in TREES {
         for seed in 1..=4 {
             let made = record(name, source, Schedule::Random { seed });
             let session = Session::open(&made.file).expect("a recording");
-            let mut tree = session.replay_tree(0, Shown::Nothing).expect("replayed");
-            tree.sort_by_key(|(process, _)| *process);
+            let mut tree = counted(&session, 0, true);
+            tree.sort_by_key(|(process, ..)| *process);
             let begun = session.recording().processes().iter().map(|start| start.process);
             let begun: Vec<u32> =
                 begun.filter(|process| session.recording().has_begun(*process)).collect();
             assert!(begun.len() > 2, "{name} {seed}: {begun:?}");
-            let numbers: Vec<u32> = tree.iter().map(|(process, _)| *process).collect();
+            let numbers: Vec<u32> = tree.iter().map(|(process, ..)| *process).collect();
             assert_eq!(numbers, begun, "{name} {seed}");
-            for (process, replayed) in tree {
+            for one in tree {
+                let (process, replayed, counts) = &one;
                 assert_eq!(replayed.divergence, None, "{name} {seed}, process {process}");
-                let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
-                let plan = Plan::default();
-                let alone = session.replay(process, plan, Shown::Nothing, &mut make);
-                assert_eq!(alone.expect("replayed"), replayed, "{name} {seed}, process {process}");
+                // One that is killed may have executed none.
+                let killed = !matches!(replayed.ending, Some(Ending::Exit(_)));
+                assert!(killed || counts.instructions > 0, "{name} {seed}, process {process}");
+                let alone = counted(&session, *process, false);
+                assert_eq!(alone, [one], "{name} {seed}");
             }
         }
+    }
+}
+
+/// The parent does something else before it forks, if what nobody wrote is something else.
+const ASTRAY: &str = r#"
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline)) static int unwritten(void) {
+    volatile int words[48];
+    return words[40] == 0x5ca1ab1e;
+}
+int main(void) {
+    for (int i = unwritten(); i; i--) getuid();
+    if (fork() == 0) _exit(getppid() < 0);
+    wait(0);
+}
+"#;
+
+#[test]
+fn a_replay_that_goes_astray_on_the_way_to_a_process_says_so() {
+    let made = record("astray", ASTRAY, Schedule::Fair);
+    let session = Session::open(&made.file).expect("a recording");
+    for process in [0, 1] {
+        let plan = Plan { scramble: true, ..Plan::default() };
+        let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
+        let replayed = session.replay(process, plan, Shown::Nothing, &mut make).expect("replayed");
+        assert!(replayed.divergence.is_some(), "process {process}");
     }
 }

@@ -118,8 +118,6 @@ pub struct Machine {
     callers: FxHashMap<u64, StackId>,
     /// Calls and returns of the functions that rules name.
     history: FxHashMap<(EventKind, String), VecDeque<TraceEvent>>,
-    /// Whether blocks exist whose address only a pointer's tag can tell.
-    pub has_unplaced: bool,
     /// Blocks that a child had when it was forked: their numbers end here.
     pub inherited: u32,
     /// When it was forked, if it was.

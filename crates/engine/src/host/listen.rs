@@ -4,7 +4,7 @@ use super::Resolve;
 use super::supervise::Supervisor;
 use crate::listen::{Remote, Rings};
 use crate::log_listen::{self, Ears};
-use crate::report::{CrashReport, Joiner, LogOrigin, Message, ModuleMap, Replayed};
+use crate::report::{CrashReport, Joiner, LogOrigin, Message, ModuleMap, ProcessReplay};
 use crate::ring::Order;
 use std::collections::HashMap;
 use std::io;
@@ -25,8 +25,8 @@ pub struct Heard {
     pub fault: Option<(String, u64)>,
     /// Why nothing more is recorded, or why a recording cannot be read.
     pub refused: Option<String>,
-    /// How a replay ended.
-    pub replayed: Vec<(u32, Replayed)>,
+    /// How replays ended.
+    pub replayed: Vec<ProcessReplay>,
     joiner: Joiner,
     remotes: HashMap<i32, Remote>,
 }
@@ -72,9 +72,7 @@ impl Heard {
                 }
             }
             Ok(Some(Message::Refused(why))) => self.refused = Some(why),
-            Ok(Some(Message::Replayed(process, replayed))) => {
-                self.replayed.push((process, replayed));
-            }
+            Ok(Some(Message::Replayed(replay))) => self.replayed.push(replay),
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
             Ok(Some(Message::Note(text))) => self.notes.push(text),

@@ -73,9 +73,9 @@ impl Replayer {
             filters: Vec::new(),
             recording: None,
             replaying: Some(Replaying {
-                tree: false,
                 file: file.as_raw_fd(),
                 processes,
+                tree: false,
                 outputs: None,
                 control: Some(control.as_raw_fd()),
             }),

@@ -30,7 +30,7 @@ use super::record;
 use super::signal::{SignalInfo, deliver, is_fault};
 use super::{clock, report, sys};
 use crate::control::Instant;
-use crate::report::{Divergence, Message, Replayed};
+use crate::report::{Divergence, Message, ProcessReplay, Replayed};
 use contexts::Contexts;
 use control::Control;
 use memory::Files;
@@ -323,6 +323,9 @@ fn end(ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
         checks: replayer().checks,
         entries: replayer().source.taken(),
     };
-    report::send(&Message::Replayed(replayer().process, replayed));
+    // On the way to a process it is that one's replay.
+    let process = replayer().path.last().copied().unwrap_or(replayer().process);
+    let runner = sys::getpid();
+    report::send(&Message::Replayed(ProcessReplay { process, runner, replayed }));
     sys::exit_group(0)
 }

@@ -2,7 +2,9 @@
 //! middle, and accesses that only the values of registers tell.
 
 use super::cpu::{self, cpu};
-use super::engine::{Engine, decode_one, engine};
+use super::engine::{self, Engine, decode_one, engine};
+use super::events::Ring;
+use super::sys;
 use super::thread::{Left, Thread};
 use ::events::record;
 
@@ -84,6 +86,24 @@ impl Engine {
             let bytes = [record::FORK.to_le_bytes(), child.to_le_bytes()].concat();
             ring.append_and_hand_over(&bytes);
         }
+    }
+
+    /// A new ring, and a consumer that knows no shapes yet. `parent`: whose ring this process has shared.
+    pub fn restart_events(&mut self, parent: Option<i32>) {
+        let lost = |error| {
+            engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
+            Ring::unread()
+        };
+        self.ring = Ring::new(self.config.rings, parent).or_else(lost).ok();
+        self.cache.flush();
+    }
+
+    /// This thread runs now, and can be asked to look into the mail.
+    pub fn listen_as(&mut self, thread: i32) {
+        if let Some(ring) = &self.ring {
+            ring.running(thread);
+        }
+        self.record_thread(thread);
     }
 
     /// Hands the last events over before the process ends or becomes another.

@@ -39,11 +39,19 @@ pub struct Report {
     event_bytes: u64,
 }
 
+/// What one process executed.
+pub struct Counted {
+    /// The kernel's number of the process.
+    pub process: i32,
+    threads: BTreeMap<u32, Counts>,
+    event_bytes: u64,
+}
+
 /// A counter that leaves its sums behind when the stream ends.
 struct Reporting {
     process: i32,
     counter: Counter,
-    report: Arc<Mutex<Report>>,
+    all: Arc<Mutex<Vec<Counted>>>,
 }
 
 impl Consumer for Reporting {
@@ -52,14 +60,10 @@ impl Consumer for Reporting {
     }
 
     fn end(&mut self) {
-        let mut report = self.report.lock().unwrap_or_else(|broken| broken.into_inner());
-        report.total.add(&self.counter.total());
-        report.event_bytes += self.counter.bytes;
-        let threads = report.processes.entry(self.process).or_default();
-        let busy = |counts: &Counts| *counts != Counts::default();
-        for (thread, counts) in self.counter.threads.iter().filter(|(_, counts)| busy(counts)) {
-            threads.entry(*thread).or_default().add(counts);
-        }
+        let mut threads = std::mem::take(&mut self.counter.threads);
+        threads.retain(|_, counts| *counts != Counts::default());
+        let mut all = self.all.lock().unwrap_or_else(|broken| broken.into_inner());
+        all.push(Counted { process: self.process, threads, event_bytes: self.counter.bytes });
     }
 }
 
@@ -67,7 +71,8 @@ impl Count {
     /// Runs the program and prints what it executed.
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
-        let (report, outcome) = count(|plan, make| self.guest.run(plan, make))?;
+        let (all, outcome) = count(|plan, make| self.guest.run(plan, make))?;
+        let report = Report::of(&all);
         let text = if self.json { serde_json::to_string(&report)? + "\n" } else { report.table() };
         self.guest.report(&outcome, &mut Output::Error, false)?;
         output.write(&text)?;
@@ -77,26 +82,32 @@ impl Count {
 
 type Make<'a> = &'a mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send);
 
-/// Counts what a run executes.
+/// Counts what each process of a run executes.
 pub fn count<T>(
     run: impl FnOnce(Plan, Make<'_>) -> anyhow::Result<T>,
-) -> anyhow::Result<(Report, T)> {
-    let report = Arc::new(Mutex::new(Report::default()));
+) -> anyhow::Result<(Vec<Counted>, T)> {
+    let all = Arc::new(Mutex::new(Vec::new()));
     let plan = Plan { blocks: true, memory: true, ..Plan::default() };
     let outcome = run(plan, &mut |process| {
-        let report = report.clone();
-        Box::new(Reporting { process, counter: Counter::default(), report })
+        Box::new(Reporting { process, counter: Counter::default(), all: all.clone() })
     })?;
-    let counted = std::mem::take(&mut *report.lock().unwrap_or_else(|broken| broken.into_inner()));
+    let counted = std::mem::take(&mut *all.lock().unwrap_or_else(|broken| broken.into_inner()));
     Ok((counted, outcome))
 }
 
 impl Report {
-    /// The counts of one process, by the number that it had when it was recorded.
-    pub fn of_process(mut self, number: i32) -> Self {
-        let threads = std::mem::take(&mut self.processes).into_values().next();
-        self.processes.extend(threads.map(|threads| (number, threads)));
-        self
+    /// All of these together.
+    pub fn of<'a>(all: impl IntoIterator<Item = &'a Counted>) -> Self {
+        let mut report = Self::default();
+        for counted in all {
+            report.event_bytes += counted.event_bytes;
+            let process = report.processes.entry(counted.process).or_default();
+            for (thread, counts) in &counted.threads {
+                report.total.add(counts);
+                process.entry(*thread).or_default().add(counts);
+            }
+        }
+        report
     }
 
     /// As text.

@@ -105,5 +105,5 @@ fn show_counts(style: Style) -> anyhow::Result<()> {
     let (counts, _) = count::count(|plan, make| {
         host::run_with(&Job { plan, ..job }, Ears::for_events(make)).map_err(fault_or_input)
     })?;
-    say(&counts.table())
+    say(&count::Report::of(&counts).table())
 }

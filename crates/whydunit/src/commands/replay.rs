@@ -1,12 +1,13 @@
 //! `whydunit replay`: a recording again, without the inputs, files, clock and network of that day.
 
-use super::count::{self, Report as Counts};
+use super::count::{self, Counted, Report as Counts};
 use super::moments::Moment;
 use super::run::fault_or_input;
 use crate::exit::Exit;
 use crate::render;
 use anyhow::anyhow;
-use engine::report::Replayed;
+use engine::listen::MakeConsumer;
+use engine::report::{ProcessReplay, Replayed};
 use events::{Discard, Plan};
 use recording::Recording;
 use replay::outputs::Outputs;
@@ -58,6 +59,12 @@ struct Report {
     replayed: Replayed,
     #[serde(skip_serializing_if = "Option::is_none")]
     counts: Option<Counts>,
+}
+
+impl Report {
+    fn of(replay: ProcessReplay, counts: Option<Counts>) -> Self {
+        Self { process: replay.process, replayed: replay.replayed, counts }
+    }
 }
 
 impl Replay {
@@ -114,30 +121,21 @@ impl Replay {
         Ok(Exit::Clean)
     }
 
-    /// Replays a process, and what it was forked into, too, if nobody asks for one alone or for counts.
+    /// Replays a process, and what it was forked into, too, if nobody asks for one alone.
     fn replay(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Vec<Report>> {
+        let replay = |plan, make: MakeConsumer<'_>| {
+            let children = self.process.is_none();
+            session.replay_processes(process, children, plan, shown, make).map_err(fault_or_input)
+        };
         if self.count {
-            return Ok(vec![self.count(session, process, shown)?]);
+            // It says where a child begins, as what came before is the parent's.
+            let replay = |plan, make: MakeConsumer<'_>| replay(Plan { forks: true, ..plan }, make);
+            let (counted, replays) = count::count(replay)?;
+            return Ok(with_counts(session.recording(), counted, replays));
         }
-        if self.process.is_some() {
-            let replayed = session
-                .replay(process, Plan::default(), shown, &mut |_| Box::new(Discard::default()))
-                .map_err(fault_or_input)?;
-            return Ok(vec![Report { process, replayed, counts: None }]);
-        }
-        let all = session.replay_tree(process, shown).map_err(fault_or_input)?;
-        let report = |(process, replayed)| Report { process, replayed, counts: None };
-        Ok(all.into_iter().map(report).collect())
-    }
-
-    fn count(&self, session: &Session, process: u32, shown: Shown) -> anyhow::Result<Report> {
-        let (counts, replayed) = count::count(|plan, make| {
-            session.replay(process, plan, shown, make).map_err(fault_or_input)
-        })?;
-        let starts = session.recording().processes();
-        let number = starts.iter().find(|start| start.process == process).map(|start| start.pid);
-        let counts = counts.of_process(number.unwrap_or_default());
-        Ok(Report { process, replayed, counts: Some(counts) })
+        let replays = replay(Plan::default(), &mut |_| Box::new(Discard::default()))?;
+        let report = |replay: ProcessReplay| Report::of(replay, None);
+        Ok(replays.into_iter().map(report).collect())
     }
 
     fn show(&self, reports: &[Report]) -> anyhow::Result<()> {
@@ -159,6 +157,9 @@ impl Replay {
                 );
             }
             if let Some(counts) = counts {
+                if reports.len() > 1 {
+                    eprintln!("process {process}:");
+                }
                 eprint!("{}", counts.table());
             }
         }
@@ -177,6 +178,28 @@ fn begun(recording: &Recording) -> Vec<u32> {
         begun
     });
     all
+}
+
+/// Each process with what it executed, by the number that it had when it was recorded.
+fn with_counts(
+    recording: &Recording,
+    mut counted: Vec<Counted>,
+    replays: Vec<ProcessReplay>,
+) -> Vec<Report> {
+    let pid = |process: u32| {
+        let start = recording.processes().iter().find(|start| start.process == process);
+        start.map_or(0, |start| start.pid)
+    };
+    let report = |replay: ProcessReplay| {
+        let own = counted.iter_mut().filter(|counted| counted.process == replay.runner);
+        let own = own.map(|counted| {
+            counted.process = pid(replay.process);
+            &*counted
+        });
+        let counts = Counts::of(own);
+        Report::of(replay, Some(counts))
+    };
+    replays.into_iter().map(report).collect()
 }
 
 /// Lists the entries of logs, one a line.

@@ -12,6 +12,11 @@ pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
     if found.suppressed > 0 {
         super::note(&format!("{} findings are suppressed", found.suppressed));
     }
+    if found.broken {
+        super::note(
+            "not all that happened was seen: events were lost or make no sense, which is a fault of ours",
+        );
+    }
     if found.dropped > 0 {
         super::note(&format!("{} more findings are not kept: see the first ones", found.dropped));
     }

@@ -97,7 +97,7 @@ impl Detector {
     /// Whether the pointer may be one whose block we could not place.
     pub(super) fn may_be_unplaced(&self, inside: &Inside) -> bool {
         let known = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
-        known.map_or(self.machine.has_unplaced, |block| block.unplaced)
+        known.is_some_and(|block| block.unplaced)
     }
 
     /// A function has returned.

@@ -3,7 +3,7 @@
 
 use crate::rules::model::{REGION_HEAP, REGION_LEFT};
 use crate::rules::state::{BlockFacts, BlockId, Pointer};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// A number of a call stack that was kept.
@@ -66,7 +66,7 @@ pub struct Blocks {
     /// Freed heap blocks whose memory no later block has taken, by first address.
     freed: BTreeMap<u64, BlockId>,
     /// Live heap blocks whose address is not known.
-    unplaced: Vec<BlockId>,
+    unplaced: BTreeSet<BlockId>,
     /// Between which addresses blocks were ever freed: what is far off needs no look at the map.
     freed_within: Range<u64>,
 }
@@ -94,7 +94,7 @@ impl Blocks {
         self.all.push(Block { facts, stack, release: None, unplaced });
         let id = BlockId(self.all.len() as u32);
         if unplaced {
-            self.unplaced.push(id);
+            self.unplaced.insert(id);
         }
         id
     }
@@ -120,7 +120,7 @@ impl Blocks {
             block.facts.begin = begin;
             block.unplaced = false;
             self.live.insert(begin, id);
-            self.unplaced.retain(|known| *known != id);
+            self.unplaced.remove(&id);
         }
     }
 
@@ -150,11 +150,14 @@ impl Blocks {
     /// Keeps only those, under other numbers.
     pub fn condense(&mut self) {
         let old = std::mem::take(&mut self.all);
-        let placed = self.live.values_mut().chain(self.freed.values_mut());
-        for id in placed.chain(&mut self.unplaced) {
+        let mut keep = |id: BlockId| {
             self.all.extend(old.get(id.0 as usize - 1));
-            *id = BlockId(self.all.len() as u32);
+            BlockId(self.all.len() as u32)
+        };
+        for id in self.live.values_mut().chain(self.freed.values_mut()) {
+            *id = keep(*id);
         }
+        self.unplaced = std::mem::take(&mut self.unplaced).into_iter().map(keep).collect();
     }
 
     /// Ends a heap block.

@@ -105,7 +105,6 @@ impl Machine {
         let facts = BlockFacts { begin: 0, size, time: self.time, family, region: REGION_HEAP };
         let stack = inside.callers;
         let block = self.blocks.add(facts, stack, true);
-        self.has_unplaced = true;
         let place = self.chains.place(inside.back.wrapping_sub(1));
         let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
         self.memory.store(inside.arguments[0], cell);

@@ -113,6 +113,9 @@ fn complete(made: InCall) {
     if let Some(output) = call.output {
         show(output, number, arguments, call.answer);
     }
+    if matches!(number as i64, libc::SYS_exit | libc::SYS_exit_group) {
+        engine().record_syscall(number, arguments, 0);
+    }
     let thread = replayer().contexts.current();
     match again(thread, &call, arguments) {
         Done::Answered => {}
@@ -120,6 +123,7 @@ fn complete(made: InCall) {
         Done::Child => return complete(made),
         Done::Resumed => {
             write_payload(&call.writes);
+            engine().record_syscall(number, arguments, cpu().registers.general[0] as i64);
             return;
         }
         Done::Other(answer) => {
@@ -278,7 +282,13 @@ fn follow_child(pid: i32) -> Done {
     let process = match replayer().becomes(pid) {
         Some(process) => process,
         None => match replayer().child(pid) {
-            Some(process) if control::branches() => process,
+            Some(process) if control::branches() => {
+                if engine().ring.is_some() {
+                    // The one it has is the parent's, too.
+                    engine().restart_events(Some(sys::getppid()));
+                }
+                process
+            }
             _ => return Done::Answered,
         },
     };

@@ -6,7 +6,6 @@ use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
-use crate::runner::events::Ring;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
@@ -306,27 +305,13 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        restart_events(thread.tid, Some(sys::getppid()));
+        engine.restart_events(Some(sys::getppid()));
+        engine.listen_as(thread.tid);
     }
     owners::settle(false);
     cpu().owner_mask = owners::mask(thread.allocating.is_some());
     record::forked(engine, thread.tid);
     start::follow_host(engine.config.lifeline);
-}
-
-/// A new ring, and a consumer that knows no shapes yet.
-fn restart_events(thread: i32, parent: Option<i32>) {
-    let engine = engine::engine();
-    let lost = |error| {
-        engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
-        Ring::unread()
-    };
-    engine.ring = Ring::new(engine.config.rings, parent).or_else(lost).ok();
-    engine.cache.flush();
-    if let Some(ring) = &engine.ring {
-        ring.running(thread);
-    }
-    engine.record_thread(thread);
 }
 
 /// `execve` and `execveat`: the runner executes itself, with the new program to load.
@@ -542,7 +527,8 @@ fn execute(
     }
     record::not_executed(engine::engine(), thread);
     if observed {
-        restart_events(thread.tid, None);
+        engine::engine().restart_events(None);
+        engine::engine().listen_as(thread.tid);
     }
     signal::apply(thread.mask);
     Outcome::Answer(answer)

@@ -49,7 +49,7 @@ impl Default for Patience {
 pub fn screened(job: Job, chosen: &Chosen, patience: Patience) -> anyhow::Result<(Outcome, Found)> {
     let mut run = Screened::run(job, chosen)?;
     if chosen.rules.iter().any(unwritten::concerns) {
-        run.look_for_unwritten(chosen)?;
+        run.look_for_unwritten(chosen, patience.whole)?;
     }
     if patience.look.moments > 0 {
         return run.follow_windows(chosen, patience.look);
@@ -106,10 +106,11 @@ impl Screened {
         recording.processes().iter().filter(begun).cloned().collect()
     }
 
-    /// Suspects processes that depend on what nobody wrote.
-    fn look_for_unwritten(&mut self, chosen: &Chosen) -> anyhow::Result<()> {
+    /// Suspects processes that depend on what nobody wrote. Those that are followed as a whole anyway need
+    /// no reason for it.
+    fn look_for_unwritten(&mut self, chosen: &Chosen, whole: Duration) -> anyhow::Result<()> {
         for start in self.processes() {
-            if self.found.suspicious.contains(&start.pid) {
+            if self.spent < whole && self.found.suspicious.contains(&start.pid) {
                 continue;
             }
             let doubts = unwritten::doubts(&self.session, &start, chosen)?;

@@ -88,6 +88,8 @@ pub struct Found {
     pub doubts: Vec<Doubt>,
     /// Whether something was suspicious and was not checked.
     pub unfollowed: bool,
+    /// Whether events were lost on their way, or make no sense.
+    pub broken: bool,
 }
 
 impl Watch {
@@ -222,6 +224,7 @@ impl Watch {
                 let doubt = |one: &Suspicion| Doubt::new(*one, &program).of(*process, number);
                 found.doubts.extend(all.map(doubt));
             }
+            found.broken |= stream.broken;
             found.undecided.extend(detector.undecided());
             found.dropped += detector.dropped();
             if detector.hits().is_empty() {
@@ -247,6 +250,7 @@ impl Found {
         self.undecided.extend(other.undecided);
         self.dropped += other.dropped;
         self.stopped |= other.stopped;
+        self.broken |= other.broken;
         self.suspicious.extend(other.suspicious);
         self.doubts.extend(other.doubts);
     }

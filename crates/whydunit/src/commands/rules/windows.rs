@@ -51,7 +51,6 @@ impl Default for Look {
 }
 
 /// What became of suspicions.
-#[derive(Default)]
 pub struct Decided {
     /// What rules found.
     pub found: Found,
@@ -96,7 +95,8 @@ pub fn decide(
         let decided = court.hear(case, begins(case), &marks, &mut hits)?;
         open += usize::from(!decided && case.suspicion.is_some());
     }
-    let mut decided = Decided { open, ..Decided::default() };
+    let mut decided = Decided { found: Found::default(), open };
+    decided.found.broken = court.broken;
     let program = court.modules.program();
     for hit in &hits {
         decided.found.add(start.pid, hit, &program, &chosen.suppressions);
@@ -130,6 +130,8 @@ struct Court {
     modules: Modules,
     /// Knows all that is known before the process begins.
     fresh: Stream,
+    /// Whether events were broken anywhere.
+    broken: bool,
 }
 
 /// Where a window may begin.
@@ -150,7 +152,7 @@ impl Court {
         let mut line = session.timeline(start.process).map_err(fault_or_input)?;
         // Windows begin at marks of their own.
         line.limit_checkpoints(0);
-        Ok(Self { line, plan, sketch, modules, fresh: Stream::new(detector) })
+        Ok(Self { line, plan, sketch, modules, fresh: Stream::new(detector), broken: false })
     }
 
     /// Goes through the run and leaves marks at these times.
@@ -221,6 +223,7 @@ impl Court {
         if let Some(crash) = case.crash {
             fault(&mut stream, crash);
         }
+        self.broken |= stream.broken;
         Ok(stream)
     }
 
