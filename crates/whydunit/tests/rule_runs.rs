@@ -96,6 +96,23 @@ fn memory_bugs_are_found_without_any_option() {
 }
 
 #[test]
+fn a_program_without_symbols_is_told_by_its_addresses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = build(folder.path(), "dangling_read.c");
+    let stripped = Command::new("strip").arg(&program).status();
+    assert!(stripped.expect("binutils").success());
+    let output = tool(&["run", "--json", "--"], &[&program]);
+    let finding = &json(&output)["findings"][0];
+    let place = finding["place"].as_object().expect("a place");
+    assert!(!place.contains_key("file") && !place.contains_key("function"), "{place:?}");
+    // Where it is in the file is the same every time; where the file is, is not.
+    let steps = finding["evidence"].as_array().expect("steps");
+    let frame = steps.iter().find(|step| step["place"]["address"] == place["address"]);
+    let text = frame.and_then(|step| step["text"].as_str()).expect("a frame");
+    assert!(text.starts_with("#0 ") && text.contains(" in dangling_read+0x"), "{text}");
+}
+
+#[test]
 fn a_recording_shows_the_access_that_ended_the_program_the_same_every_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = build(folder.path(), "null_field.c");

@@ -57,8 +57,8 @@ pub fn times(count: u64, processes: usize) -> Option<Step> {
     Some(Step::new(text))
 }
 
-/// The innermost place of the program's own code that has a line: a library is not to blame for
-/// what it was given.
+/// The innermost place of the program's own code, if there is one with a line: a library is not to blame
+/// for what it was given.
 fn own_place(stack: &[u64], program: &Program) -> Option<Place> {
     let places: Vec<(Place, bool)> = stack
         .iter()
@@ -68,8 +68,9 @@ fn own_place(stack: &[u64], program: &Program) -> Option<Place> {
         })
         .collect();
     let lined = |(place, _): &&(Place, bool)| place.line.is_some();
-    let own = places.iter().filter(|(_, runtime)| !runtime).find(lined);
-    own.or_else(|| places.iter().find(lined)).or(places.first()).map(|(place, _)| place.clone())
+    let mut own = places.iter().filter(|(_, runtime)| !runtime);
+    let chosen = own.clone().find(lined).or_else(|| own.next());
+    chosen.or_else(|| places.iter().find(lined)).or(places.first()).map(|(place, _)| place.clone())
 }
 
 /// Whether a file is part of a language's runtime.
@@ -89,12 +90,23 @@ fn place(program: &Program, pc: u64) -> Place {
     place
 }
 
+/// Where in its file code lies of which no line is known.
+fn inside_file(place: &Place, program: &Program) -> String {
+    let Some(address) = place.address.filter(|_| place.line.is_none()) else {
+        return String::new();
+    };
+    let Some((module, _)) = program.locate(address) else { return String::new() };
+    let name = module.loaded().path.file_name().unwrap_or_default();
+    format!(" in {}+{:#x}", name.display(), address.0.wrapping_sub(module.bias()))
+}
+
 fn stack(before: &str, pcs: &[u64], program: &Program) -> Vec<Step> {
     let shown = pcs.iter().take(MOST_FRAMES).enumerate();
     let step = |(number, pc): (usize, &u64)| {
         let place = place(program, *pc);
-        let function = place.function.clone().unwrap_or_else(|| format!("{:#x}", pc));
-        Step::new(format!("{before}#{number} {function}")).at(place)
+        let function = place.function.clone().unwrap_or_else(|| format!("{pc:#x}"));
+        let inside = inside_file(&place, program);
+        Step::new(format!("{before}#{number} {function}{inside}")).at(place)
     };
     shown.map(step).collect()
 }
@@ -118,8 +130,8 @@ fn chain_steps(chain: &Chain, hit: &Hit, program: &Program) -> Vec<Step> {
     };
     for link in chain.links.iter().take(MOST_LINKS) {
         let place = place(program, link.pc);
-        let text =
-            if link.made { format!("{name} was made") } else { format!("{name} was copied") };
+        let how = if link.made { "made" } else { "copied" };
+        let text = format!("{name} was {how}{}", inside_file(&place, program));
         let again = steps.last().and_then(|last| last.place.as_ref()).is_some_and(|last| {
             last.line.is_some() && (&last.file, last.line) == (&place.file, place.line)
         });

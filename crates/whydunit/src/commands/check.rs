@@ -50,9 +50,7 @@ impl Check {
         let text = if self.json {
             render::json::render("check", json!({}), found.findings())
         } else {
-            let all: Vec<String> =
-                found.findings().iter().map(|one| render::finding::render(one, style)).collect();
-            all.join("\n")
+            render::finding::render_all(&found.findings(), style).join("\n")
         };
         Output::of(self.output.as_deref(), self.json)?.write(&text)?;
         render::rules::epilogue(&found, &chosen)?;

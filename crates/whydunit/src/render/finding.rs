@@ -3,18 +3,81 @@
 use super::source;
 use super::style::Style;
 use base::{Confidence, Finding, Place, Step};
+use std::collections::HashMap;
+use std::ops::Range;
 
 /// Columns that a line of values may take.
 const WIDTH: usize = 96;
 const INDENT: &str = "      ";
 
+/// Steps in a row that two findings must have in common for the later one to leave them out.
+const IN_COMMON: usize = 6;
+
 /// The whole finding.
 pub fn render(finding: &Finding, style: Style) -> String {
-    let mut text = heading(finding, style);
-    for step in &finding.evidence {
-        text += &evidence(step, style);
+    heading(finding, style) + &steps(finding, style).concat()
+}
+
+/// Findings to be read one after the other: what one has in common with an earlier one is told there.
+pub fn render_all<'a>(
+    findings: impl IntoIterator<Item = &'a Finding>,
+    style: Style,
+) -> Vec<String> {
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut told: Vec<(&Finding, Vec<usize>)> = Vec::new();
+    let mut texts = Vec::new();
+    for finding in findings {
+        let lines = steps(finding, style);
+        let mut number = |line: &String| {
+            let next = numbers.len();
+            *numbers.entry(line.clone()).or_insert(next)
+        };
+        let own: Vec<usize> = lines.iter().map(&mut number).collect();
+        let evidence = match longest(&own, &told) {
+            Some((run, earlier)) if run.len() >= IN_COMMON => {
+                let rest = as_above(earlier, run.len() - 1);
+                [lines[..=run.start].concat(), rest, lines[run.end..].concat()].concat()
+            }
+            _ => lines.concat(),
+        };
+        texts.push(heading(finding, style) + &evidence);
+        told.push((finding, own));
     }
-    text
+    texts
+}
+
+/// The longest run that an earlier finding has as well, and the first that has it.
+fn longest<'a>(
+    own: &[usize],
+    told: &[(&'a Finding, Vec<usize>)],
+) -> Option<(Range<usize>, &'a Finding)> {
+    let runs = told.iter().map(|(earlier, steps)| (common_run(own, steps), *earlier));
+    runs.rev().max_by_key(|(run, _)| run.len())
+}
+
+/// The longest run of steps that the other has as well.
+fn common_run(own: &[usize], other: &[usize]) -> Range<usize> {
+    let mut best = 0..0;
+    for from in 0..own.len() {
+        for at in 0..other.len() {
+            let pairs = own[from..].iter().zip(&other[at..]);
+            let length = pairs.take_while(|(own, other)| own == other).count();
+            if length > best.len() {
+                best = from..from + length;
+            }
+        }
+    }
+    best
+}
+
+fn as_above(earlier: &Finding, left_out: usize) -> String {
+    let place = earlier.place.as_ref();
+    let place = place.map_or(String::new(), |place| format!(" at {}", shortened(place)));
+    format!("  … and {left_out} more lines as in the finding{place} above\n")
+}
+
+fn steps(finding: &Finding, style: Style) -> Vec<String> {
+    finding.evidence.iter().map(|step| evidence(step, style)).collect()
 }
 
 fn heading(finding: &Finding, style: Style) -> String {
@@ -115,6 +178,41 @@ whydunit: the list has lost a node
   called at *0x40
 ";
         assert_eq!(render(&finding, Style::PLAIN), expected);
+    }
+
+    #[test]
+    fn what_findings_have_in_common_is_told_once() {
+        let finding = |line: u32, evidence: Vec<Step>| Finding {
+            kind: "test".into(),
+            title: "freed memory is used".into(),
+            confidence: Confidence::Certain,
+            place: Some(Place::line("/gone/a.c", line)),
+            moment: None,
+            evidence,
+        };
+        let chain = |first: &str, last: &str| {
+            let middle = (0..IN_COMMON).map(|number| format!("freed: #{number}"));
+            let all = [first.to_owned()].into_iter().chain(middle).chain([last.to_owned()]);
+            all.map(Step::new).collect::<Vec<_>>()
+        };
+        let short = vec![Step::new("read"), Step::new("freed: #0"), Step::new("freed: #1")];
+        let findings = [
+            finding(1, chain("read", "twice")),
+            finding(2, short),
+            finding(3, chain("written", "three times")),
+        ];
+        let texts = render_all(&findings, Style::PLAIN);
+        assert_eq!(texts[0], render(&findings[0], Style::PLAIN));
+        assert_eq!(texts[1], render(&findings[1], Style::PLAIN));
+        let expected = "\
+whydunit: freed memory is used
+  at /gone/a.c:3
+  written
+  freed: #0
+  … and 5 more lines as in the finding at /gone/a.c:1 above
+  three times
+";
+        assert_eq!(texts[2], expected);
     }
 
     #[test]

@@ -51,11 +51,15 @@ impl RunReport {
 
     /// As text; empty if there is nothing to say.
     pub fn text(&self, style: Style) -> String {
-        let one = |reported: &Reported| match reported {
-            Reported::Rule(found) => finding::render(found, style),
-            Reported::Crash(crash) => crash.text(style),
-        };
-        let all: Vec<String> = self.findings.iter().map(one).collect();
+        let rules = self.findings.iter().filter_map(|reported| match reported {
+            Reported::Rule(found) => Some(found),
+            Reported::Crash(_) => None,
+        });
+        let mut all = finding::render_all(rules, style);
+        all.extend(self.findings.iter().filter_map(|reported| match reported {
+            Reported::Rule(_) => None,
+            Reported::Crash(crash) => Some(crash.text(style)),
+        }));
         let mut text = all.join("\n");
         if let (End::Signal(signal), true) = (&self.ending, text.is_empty()) {
             text = format!("whydunit: {} was ended by {signal}\n", self.program);
