@@ -7,8 +7,7 @@ use super::slicing::{instructions, text, windows};
 use crate::exit::Exit;
 use crate::render::crash::Crash;
 use crate::render::style::Style;
-use crate::render::{self};
-use crate::render::{shell, source};
+use crate::render::{self, finding, shell, source};
 use analyze::dependence::control::Control;
 use analyze::slice::Follow;
 use analyze::slice::ending::{Asked, THE_WAY};
@@ -121,7 +120,7 @@ impl Why {
         let mut out = format!("{}\n", style.alarm(ended));
         if let Some(pc) = at {
             let place = execution.program.symbolise(base::Address(pc)).place();
-            out += &format!("  at {place}\n");
+            out += &format!("  at {}\n", finding::shortened(&place));
             if let (Some(file), Some(line)) = (&place.file, place.line) {
                 let lines = source::around(file, line, 0, 0);
                 out.extend(lines.iter().map(|(_, text)| format!("      {}\n", text.trim())));

@@ -127,7 +127,8 @@ fn remaining(step: &Step) -> String {
     }
 }
 
-fn shortened(place: &Place) -> Place {
+/// The same place, its file as seen from the current folder.
+pub fn shortened(place: &Place) -> Place {
     Place { file: place.file.as_deref().map(source::shortened), ..place.clone() }
 }
 

@@ -33,7 +33,11 @@ pub fn statement(number: usize, statement: &Statement, style: Style) -> String {
     let notes = notes(statement);
     let function = statement.place.function.as_deref().unwrap_or("");
     let head = format!("{number:>4}. {} {}", style.strong(&place(statement)), function);
-    format!("{head}\n        {}   {}\n", line(statement), style.faint(&notes.join("; ")))
+    let line = line(statement);
+    if notes.is_empty() {
+        return format!("{}\n", format!("{head}\n        {line}").trim_end());
+    }
+    format!("{head}\n        {line}   {}\n", style.faint(&notes.join("; ")))
 }
 
 /// What there is to say of a statement beside its text.
