@@ -113,6 +113,21 @@ fn a_program_without_symbols_is_told_by_its_addresses() {
 }
 
 #[test]
+fn a_check_that_may_take_long_says_so_before() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let said = |seconds: &str| {
+        let file = folder.path().join(seconds);
+        let words = ["record", "--quiet", "-o", file.to_str().expect("a path"), "--"];
+        let recorded = tool(&words, &[Path::new("sleep"), Path::new(seconds)]);
+        assert_eq!(recorded.status.code(), Some(0));
+        let checked = tool(&["check"], &[&file]);
+        assert_eq!(checked.status.code(), Some(0), "nothing is wrong with sleep");
+        String::from_utf8_lossy(&checked.stderr).contains("hundred times as long")
+    };
+    assert!(said("0.6") && !said("0"));
+}
+
+#[test]
 fn a_recording_shows_the_access_that_ended_the_program_the_same_every_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let program = build(folder.path(), "null_field.c");

@@ -1,13 +1,18 @@
 //! `whydunit check`: bug rules over a recording.
 
-use super::rules::{RuleArguments, recorded};
+use super::rules::{Chosen, RuleArguments, recorded, screened};
 use crate::exit::Exit;
 use crate::render::style::Style;
 use crate::render::{self, Output};
 use anyhow::Context;
+use recording::Recording;
 use replay::Session;
 use serde_json::json;
 use std::path::PathBuf;
+use std::time::Duration;
+
+/// A run that took as long is checked in a minute or more.
+const LONG: Duration = Duration::from_millis(500);
 
 /// Arguments of `whydunit check`.
 #[derive(clap::Args)]
@@ -45,6 +50,7 @@ impl Check {
         let first = session.recording().processes().first().map(|start| start.process);
         let process =
             self.process.or(first).with_context(|| format!("{}: no process", unusable()))?;
+        warn_of_time(session.recording(), &chosen);
         let found = recorded::check(&session, process, &chosen)?;
         let style = Style::of(&std::io::stderr());
         let text = if self.json {
@@ -59,5 +65,16 @@ impl Check {
             (false, Some(code)) => Exit::Guest(code),
             (false, None) => Exit::Findings,
         })
+    }
+}
+
+/// Says before it begins if a check will take minutes.
+fn warn_of_time(recording: &Recording, chosen: &Chosen) {
+    let took = recording.summary().map_or(0, |summary| summary.duration);
+    if Duration::from_nanos(took) >= LONG && !chosen.rules.iter().all(screened::is_light) {
+        render::note(
+            "a check follows every instruction, which takes some hundred times as long as the program computed; \
+             `whydunit run` follows only what is suspicious",
+        );
     }
 }
