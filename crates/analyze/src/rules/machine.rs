@@ -32,6 +32,7 @@ mod frames;
 mod handlers;
 mod heap;
 pub mod locals;
+mod mappings;
 pub mod numbers;
 mod pages;
 pub mod registers;
@@ -53,6 +54,7 @@ use contents::Contents;
 use descriptors::Descriptors;
 pub use heap::about_to;
 use locals::Locals;
+use mappings::Mappings;
 use numbers::Numbers;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
@@ -109,6 +111,7 @@ pub struct Machine {
     /// What stands in memory, where rules ask for that.
     pub contents: Contents,
     memory: Memory,
+    mappings: Mappings,
     numbers: Numbers,
     arithmetic: Arithmetic,
     threads: Threads,
@@ -421,11 +424,19 @@ impl Machine {
         thread.cells[RESULT] = Cell::default();
         thread.registers.set_general(RESULT as u8, 0, None);
         match number {
-            MMAP if !failed => self.fresh(answer as u64, arguments[1]),
-            MUNMAP if !failed => self.fresh(arguments[0], arguments[1]),
+            MMAP if !failed => {
+                self.fresh(answer as u64, arguments[1]);
+                self.mappings.map(answer as u64, arguments[1]);
+            }
+            MUNMAP if !failed => {
+                self.fresh(arguments[0], arguments[1]);
+                self.mappings.unmap(arguments[0], arguments[1]);
+            }
             MREMAP if !failed => {
                 let (from, to) = (arguments[0], answer as u64);
                 let (before, after) = (arguments[1], arguments[2]);
+                self.mappings.unmap(from, before);
+                self.mappings.map(to, after);
                 if from != to {
                     self.memory.copy(to, from, before.min(after));
                     if self.watches_writes {

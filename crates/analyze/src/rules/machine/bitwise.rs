@@ -273,9 +273,20 @@ impl Scalar {
                 result(left >> (count - 1) & 1 != 0)
             }
             Kind::Test(_) => result(bits != 0) & CARRY,
+            Kind::Sum { .. } if self.compares_text(left) => all & !ZERO,
             Kind::Sum { .. } | Kind::Spread if bits | left | right != 0 => all,
             _ => 0,
         }
+    }
+}
+
+impl Scalar {
+    /// Whether it compares a constant with something that was written from its first byte on, and not to
+    /// the end. Compilers compare texts so, whatever stands behind their ends in the room that they have;
+    /// then it is what was written that differs. What it is, nobody has told us.
+    fn compares_text(&self, left: u64) -> bool {
+        let with_constant = self.to == Where::Nowhere && matches!(self.right, Where::Constant(_));
+        with_constant && left != 0 && left & 0xff == 0
     }
 }
 

@@ -83,7 +83,7 @@ impl Machine {
         if !code.moves_stack {
             return;
         }
-        let Self { threads, blocks, unwritten, memory, watches_writes, needs, .. } = self;
+        let Self { threads, blocks, unwritten, memory, mappings, watches_writes, needs, .. } = self;
         let thread = threads.now_mut();
         let mut left = |block: BlockId| {
             if let Some(block) = blocks.get_mut(block) {
@@ -95,9 +95,10 @@ impl Machine {
         match (code.transfer, pushed) {
             (Transfer::Call, Some(slot)) => {
                 if thread.low == 0 {
-                    thread.low = slot;
+                    (thread.low, thread.area) = (slot, mappings.stack_at(slot));
                     if *watches_writes {
-                        unwritten.insert(slot.saturating_sub(FRESH_STACK), FRESH_STACK);
+                        let from = slot.saturating_sub(FRESH_STACK).max(thread.area.start);
+                        unwritten.insert(from, slot - from);
                     }
                 }
                 thread.calls.call(code.pc, slot, thread.frame.take(), &mut left);
@@ -105,6 +106,9 @@ impl Machine {
             (Transfer::Return, _) => {
                 if let Some(slot) = popped {
                     thread.frame = thread.calls.ret(slot, &mut left);
+                }
+                // Handlers and coroutines have stacks of their own, of which less is known.
+                if let Some(slot) = popped.filter(|slot| thread.area.contains(slot)) {
                     if thread.low < slot && slot - thread.low < NEAR_STACK {
                         // What the function left on the stack is nobody's.
                         let dead = slot + 8 - thread.low;
@@ -141,7 +145,8 @@ impl Machine {
     pub(super) fn follow_low(&mut self, accesses: &[Access]) {
         let thread = self.threads.now_mut();
         for access in accesses.iter().filter(|access| access.write) {
-            if access.address < thread.low && thread.low - access.address < NEAR_STACK {
+            let near = access.address < thread.low && thread.low - access.address < NEAR_STACK;
+            if near && thread.area.contains(&access.address) {
                 thread.low = access.address;
             }
         }

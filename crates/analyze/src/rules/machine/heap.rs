@@ -155,6 +155,9 @@ impl Machine {
         let Some(id) = self.block_of_freed(inside.pointer) else { return };
         let Some(block) = self.blocks.get(id) else { return };
         if block.unplaced {
+            if inside.guessed && self.needs.pointers {
+                return; // to say that it is freed the pointer would have to be its
+            }
             self.blocks.place(id, inside.pointer.address);
         } else if block.facts.begin != inside.pointer.address {
             return;
@@ -196,13 +199,19 @@ pub fn about_to(
         // What is known of this memory may be older than a block whose address nobody has told.
         live.or_else(|| blocks.unplaced()).or(there).or_else(|| blocks.containing(address))
     };
-    let block = tagged.or_else(|| if is_pointer { by_address() } else { None });
+    // NULL is no pointer to anything, whatever it was made from.
+    let block = match address {
+        0 => None,
+        _ => tagged.or_else(|| if is_pointer { by_address() } else { None }),
+    };
     let pointer = Pointer { address, block };
+    let guessed = tagged.is_none();
     let calls = machine.running().calls.callers();
     // Without calls in the stream the return address is all there is.
     let callers = match calls.is_empty() {
         true => machine.keep_caller(back.wrapping_sub(1)),
         false => machine.keep_stack(calls),
     };
-    Inside { allocator, function, back, stack, arguments, pointer, chain: cell.node, callers }
+    let chain = cell.node;
+    Inside { allocator, function, back, stack, arguments, pointer, guessed, chain, callers }
 }

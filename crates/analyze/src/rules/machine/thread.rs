@@ -14,6 +14,7 @@ use super::unwritten::{Unwritten, WIDEST};
 use crate::rules::state::Pointer;
 use crate::semantics::{Flow, Side, Span, Uses};
 use rustc_hash::FxHashMap;
+use std::ops::Range;
 
 /// A call of an allocator that has not returned.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +31,8 @@ pub struct Inside {
     pub arguments: [u64; 6],
     /// Its first argument as a pointer.
     pub pointer: Pointer,
+    /// Whether its block was found by the address, or is just one that it may be.
+    pub guessed: bool,
     /// The chain of that.
     pub chain: Node,
     /// By which calls it was reached.
@@ -62,6 +65,8 @@ pub struct Thread {
     pub registers: Registers,
     /// The lowest address of the stack that was written since it was last below the stack pointer.
     pub low: u64,
+    /// Where its stack is, once it has called something.
+    pub area: Range<u64>,
     /// What signal handlers have interrupted, innermost last.
     pub(super) interrupted: Vec<Interrupted>,
 }
@@ -76,6 +81,7 @@ impl Default for Thread {
             inside: Vec::new(),
             registers: Registers::default(),
             low: 0,
+            area: 0..0,
             interrupted: Vec::new(),
         }
     }

@@ -132,7 +132,8 @@ impl Draft<'_> {
         let (left, bytes) = self.operand(0, false)?;
         let to = if stores { self.operand(0, true)?.0 } else { Where::Nowhere };
         let right = self.masked(1)?;
-        let commutes = matches!(kind, Kind::And | Kind::Or);
+        // Of a comparison no more is known than which bits meet.
+        let commutes = !stores || matches!(kind, Kind::And | Kind::Or);
         let (left, right) = match self.masked(0)? {
             mask @ Where::Constant(_) if commutes => (right, mask),
             _ => (left, right),

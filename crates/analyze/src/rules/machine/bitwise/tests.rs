@@ -119,3 +119,32 @@ fn lanes_that_are_put_beside_each_other_do_not_meet() {
     assert_eq!(registers.vector(0)[..8], [0; 8]);
     assert_eq!(registers.vector(0)[8..16], [0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);
 }
+
+#[test]
+fn what_stands_behind_a_text_does_not_decide_whether_it_is_another() {
+    // movabs rax,"us_ascii"; cmp [rsp+5],rax, and the other way round.
+    let constant: &[u8] = &[0x48, 0xb8, 0x75, 0x73, 0x5f, 0x61, 0x73, 0x63, 0x69, 0x69];
+    let compares: [&[u8]; 2] = [&[0x48, 0x39, 0x44, 0x24, 5], &[0x48, 0x3b, 0x44, 0x24, 5]];
+    for compare in compares {
+        let mut constants = Constants::default();
+        let mut factory = InstructionInfoFactory::new();
+        let mut found = None;
+        for code in [constant, compare] {
+            let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
+            let meaning = Meaning::of(&instruction, &mut factory);
+            found = Bitwise::of(&instruction, &meaning.memory, &constants);
+            constants.follow(&instruction, &meaning.defines);
+        }
+        let found = found.expect("a rule");
+        let flags_if_unwritten = |from: u64| {
+            let (mut registers, mut memory) = (Registers::default(), Unwritten::default());
+            memory.insert(from, 0x108 - from);
+            let access = Access { address: 0x100, size: 8, write: false };
+            found.apply(0x1000, &[access], &mut registers, &mut memory);
+            registers.flags()
+        };
+        assert_eq!(flags_if_unwritten(0x106) & (ZERO | CARRY), CARRY);
+        assert_eq!(flags_if_unwritten(0x100) & (ZERO | CARRY), ZERO | CARRY);
+        assert_eq!(flags_if_unwritten(0x108), 0);
+    }
+}
