@@ -98,6 +98,8 @@ pub enum HeapRole {
     Free,
     /// Returns how much of a block may be used.
     Measure,
+    /// Works on the heap and on no block.
+    Tend,
 }
 
 /// Shadow of memory that was freed.

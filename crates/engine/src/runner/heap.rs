@@ -151,7 +151,7 @@ pub fn is_unusual(
             bytes(arguments, size, count)
         }
         HeapRole::AllocateTo(size) => bytes(arguments, size, None),
-        HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure => 0,
+        HeapRole::AllocateFixed(_) | HeapRole::Free | HeapRole::Measure | HeapRole::Tend => 0,
     };
     let frees = matches!(role, HeapRole::Free | HeapRole::Resize(..)) && arguments[0] != 0;
     !ORDINARY_SIZES.contains(&size) || frees && freed != Some(family)
@@ -195,8 +195,10 @@ impl Heap {
         arguments: [u64; 6],
     ) -> bool {
         let Some(followed) = self.functions.get(&function).copied() else { return false };
-        // A call further up the stack than the one under way: that one was left by a jump.
-        if thread.allocating.is_some_and(|call| is_inside((stack, back), (call.stack, call.back))) {
+        // A call further up the stack than the one under way: that one was left by a jump. One that goes
+        // through the heap may allocate as anybody does.
+        let outer = thread.allocating.filter(|call| call.followed.role != HeapRole::Tend);
+        if outer.is_some_and(|call| is_inside((stack, back), (call.stack, call.back))) {
             return false;
         }
         let frees = matches!(followed.role, HeapRole::Free | HeapRole::Resize(..));
@@ -281,7 +283,7 @@ impl Heap {
                 }
                 None
             }
-            HeapRole::AllocateTo(_) | HeapRole::Free => None,
+            HeapRole::AllocateTo(_) | HeapRole::Free | HeapRole::Tend => None,
         }
     }
 

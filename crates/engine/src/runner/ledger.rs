@@ -183,6 +183,9 @@ impl Ledger {
     /// A function has been found.
     pub fn add_function(&mut self, address: u64, name: &str, library: bool) {
         let Some(HeapFunction { role, family, .. }) = self.names.get(name) else { return };
+        if *role == HeapRole::Tend {
+            return;
+        }
         self.functions.insert(address, Followed { role: *role, family: *family, zeroed: false });
         if library && *role == HeapRole::Free {
             self.alone.insert(address, ());
@@ -454,7 +457,7 @@ impl Ledger {
                     self.put(arguments[0], Block { size: block.size.max(value), ..block });
                 }
             }
-            HeapRole::AllocateTo(_) | HeapRole::Free => {}
+            HeapRole::AllocateTo(_) | HeapRole::Free | HeapRole::Tend => {}
         }
         call.told
     }

@@ -57,7 +57,7 @@ impl Detector {
             Role::AllocateFixed { bytes } => (Some(bytes), false),
             Role::AllocateTo { size } => (Some(inside.size(size, None)), false),
             Role::Free => (None, true),
-            Role::Measure => (None, false),
+            Role::Measure | Role::Tend => (None, false),
         };
         if let Some(size) = size.filter(|size| !self.quiet.sizes || !ordinary::SIZES.contains(size))
         {

@@ -36,6 +36,8 @@ pub enum Role {
     },
     /// Tells how much of a block may be used: all of that belongs to it from then on.
     Measure,
+    /// Goes through the heap, and has to do with no block of the program's.
+    Tend,
 }
 
 /// The families: what one of them allocates only it may free.
@@ -92,6 +94,12 @@ impl Default for Allocators {
             ("free", Role::Free),
             ("cfree", Role::Free),
             ("malloc_usable_size", Role::Measure),
+            ("malloc_trim", Role::Tend),
+            ("malloc_info", Role::Tend),
+            ("malloc_stats", Role::Tend),
+            ("mallinfo", Role::Tend),
+            ("mallinfo2", Role::Tend),
+            ("mallopt", Role::Tend),
         ];
         for (name, role) in c {
             all.add(name, role, FAMILY_MALLOC);

@@ -6,6 +6,10 @@
 //! conditional move takes is not in the stream: bits count only if they were written in neither.
 //! Constants that were put into registers in the same stretch of code are known. Which rule an instruction
 //! has, [`draft`] tells.
+//!
+//! Words are written and tested bit by bit, too, at places that only the run tells (`std::vector<bool>`).
+//! Then the bits that matter are taken to be those that were written, unless nothing of a byte was: a byte that
+//! was combined with an unknown mask counts as written in part.
 
 mod draft;
 
@@ -47,6 +51,8 @@ enum Kind {
     /// To the right, with copies of the highest bit.
     Signed(u8),
     Rotate(u8),
+    /// To either side, by a number that only the run tells.
+    Shift,
     /// The highest bit of a narrower operand is copied upwards.
     Extend(u8),
     /// One bit goes to the carry flag.
@@ -134,6 +140,14 @@ impl Constants {
 /// All bits of so many bytes.
 fn mask(bytes: u8) -> u64 {
     if bytes >= 8 { u64::MAX } else { (1 << (bytes * 8)) - 1 }
+}
+
+/// A byte of which something was written.
+const SOME: u8 = 0xfe;
+
+/// For each byte a value: whether all of it is unwritten.
+fn by_byte(bits: u64, value: impl Fn(bool) -> u8) -> u64 {
+    u64::from_le_bytes(bits.to_le_bytes().map(|byte| value(byte == 0xff)))
 }
 
 /// The lowest bit and all above it: what a carry can reach.
@@ -233,11 +247,15 @@ impl Scalar {
         match self.kind {
             Kind::And => match self.right {
                 Where::Constant(kept) => left & kept,
-                _ => left | right,
+                _ if left & right != 0 => left | right,
+                _ => by_byte(left | right, |whole| if whole { SOME } else { 0 }),
             },
             Kind::Or => match self.right {
                 Where::Constant(set) => left & !set,
-                _ => left | right,
+                _ if left & right != 0 => left | right,
+                _ => {
+                    (left | right) & by_byte(left | right, |whole| if whole { SOME } else { 0xff })
+                }
             },
             Kind::Xor => left | right,
             Kind::Sum { carry } => upwards(left | right) | carried(carry),
@@ -247,6 +265,8 @@ impl Scalar {
             Kind::Signed(count) => (extended(left, width) >> count) as u64,
             Kind::Rotate(0) => left,
             Kind::Rotate(count) => left << count | left >> (width - count),
+            Kind::Shift if right == 0 && by_byte(left, |whole| u8::from(whole)) == 0 => 0,
+            Kind::Shift => all,
             Kind::Extend(narrow) => extended(left, narrow * 8) as u64,
             Kind::Test(bit) => left >> bit & 1,
             Kind::Set(read) => u64::from(flags & read != 0),
@@ -273,6 +293,7 @@ impl Scalar {
                 result(left >> (count - 1) & 1 != 0)
             }
             Kind::Test(_) => result(bits != 0) & CARRY,
+            Kind::Shift => result(bits != 0),
             Kind::Sum { .. } if self.compares_text(left) => all & !ZERO,
             Kind::Sum { .. } | Kind::Spread if bits | left | right != 0 => all,
             _ => 0,

@@ -33,13 +33,14 @@ impl Machine {
     }
 
     /// The call of an allocator that has just returned, if it is the outermost one. Functions that
-    /// end in a jump to another return together with it.
+    /// end in a jump to another return together with it. One that goes through the heap may allocate as
+    /// anybody does: `malloc_info` prints.
     pub fn leave(&mut self, stack: u64) -> Option<Inside> {
         let thread = self.thread();
         let at = thread.inside.iter().position(|inside| inside.stack <= stack)?;
         let found = thread.inside[at];
         thread.inside.truncate(at);
-        thread.inside.is_empty().then_some(found)
+        thread.inside.iter().all(|outer| outer.allocator.role == Role::Tend).then_some(found)
     }
 
     /// What an allocator's call has done, once it has returned.
@@ -68,6 +69,7 @@ impl Machine {
                 self.measure(inside.arguments[0], value);
                 None
             }
+            Role::Tend => None,
         };
         if !self.needs.pointers && !self.watches_writes {
             return;

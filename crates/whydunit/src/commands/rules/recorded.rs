@@ -45,6 +45,7 @@ pub fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
             Role::AllocateTo { size } => HeapRole::AllocateTo(size),
             Role::Free => HeapRole::Free,
             Role::Measure => HeapRole::Measure,
+            Role::Tend => HeapRole::Tend,
         };
         // Families are few; those of a file with more than fit are told apart less well.
         let family = allocator.family as u8;

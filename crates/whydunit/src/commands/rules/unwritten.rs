@@ -37,7 +37,7 @@ pub fn doubts(
     };
     for function in &mut heap {
         // What the C library does to blocks that it is given back is known by where its code is.
-        let frees = matches!(function.role, HeapRole::Free | HeapRole::Measure);
+        let frees = matches!(function.role, HeapRole::Free | HeapRole::Measure | HeapRole::Tend);
         let own = found
             .iter()
             .filter(|(address, name)| *name == function.name && !(frees && in_library(*address)));

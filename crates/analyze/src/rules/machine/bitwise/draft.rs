@@ -77,6 +77,8 @@ impl Draft<'_> {
                 let (left, _) = self.operand(1, false)?;
                 Some(Scalar { left, ..self.one(sum)? })
             }
+            M::Shl | M::Sal | M::Shr | M::Sar if self.is_by_register(1) => self.shift((0, 1)),
+            M::Shlx | M::Shrx | M::Sarx => self.shift((1, 2)),
             M::Shl | M::Sal => self.one(Kind::Left(self.count()?)),
             M::Shr => self.one(Kind::Right(self.count()?)),
             M::Sar => self.one(Kind::Signed(self.count()?)),
@@ -85,6 +87,10 @@ impl Draft<'_> {
                 let (_, bytes) = self.operand(0, false)?;
                 let bits = bytes * 8;
                 self.one(Kind::Rotate((bits - self.count()? % bits) % bits))
+            }
+            M::Bt if self.is_by_register(1) => {
+                let moved = self.shift((0, 1))?;
+                Some(Scalar { to: Where::Nowhere, ..moved })
             }
             M::Bt => {
                 let (left, bytes) = self.operand(0, false)?;
@@ -99,7 +105,7 @@ impl Draft<'_> {
             M::Andn => {
                 let ((left, _), (right, _)) = (self.operand(1, false)?, self.operand(2, false)?);
                 let (to, bytes) = self.operand(0, true)?;
-                Some(Scalar { to, left, right, ..self.plain(Kind::Xor, bytes) })
+                Some(Scalar { to, left, right, ..self.plain(Kind::And, bytes) })
             }
             M::Movsx | M::Movsxd => {
                 let ((to, bytes), (left, narrow)) =
@@ -139,6 +145,17 @@ impl Draft<'_> {
             _ => (left, right),
         };
         Some(Scalar { to, left, right, ..self.plain(kind, bytes) })
+    }
+
+    fn is_by_register(&self, index: u32) -> bool {
+        index < self.instruction.op_count() && self.instruction.op_kind(index) == OpKind::Register
+    }
+
+    /// A shift of one operand by the number in another.
+    fn shift(&self, (what, by): (u32, u32)) -> Option<Scalar> {
+        let (to, bytes) = self.operand(0, true).or_else(|| self.operand(0, false))?;
+        let ((left, _), (right, _)) = (self.operand(what, false)?, self.operand(by, false)?);
+        Some(Scalar { to, left, right, ..self.plain(Kind::Shift, bytes) })
     }
 
     fn one_bit(&self, kind: Kind, mask: impl Fn(u64) -> u64) -> Option<Scalar> {
