@@ -65,9 +65,7 @@ impl Replayer {
         let start = self.recording.processes().iter().find(|start| start.process == next)?;
         (start.pid == pid).then(|| self.path.remove(0))
     }
-}
 
-impl Replayer {
     /// If all children are replayed: which one in the recording the next child of that number is.
     fn child(&mut self, pid: i32) -> Option<u32> {
         if !self.tree || !self.path.is_empty() {

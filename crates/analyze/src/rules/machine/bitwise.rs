@@ -277,6 +277,14 @@ impl Scalar {
         }
     }
 
+    /// Whether it compares a constant with something that was written from its first byte on, and not to
+    /// the end. Compilers compare texts so, whatever stands behind their ends in the room that they have;
+    /// then it is what was written that differs. What it is, nobody has told us.
+    fn compares_text(&self, left: u64) -> bool {
+        let with_constant = self.to == Where::Nowhere && matches!(self.right, Where::Constant(_));
+        with_constant && left != 0 && left & 0xff == 0
+    }
+
     /// Which flags hang on bits that nobody wrote.
     fn flags_after(&self, left: u64, right: u64, bits: u64) -> u8 {
         let (all, top) = (u8::MAX, 1u64 << (self.bytes * 8 - 1));
@@ -298,16 +306,6 @@ impl Scalar {
             Kind::Sum { .. } | Kind::Spread if bits | left | right != 0 => all,
             _ => 0,
         }
-    }
-}
-
-impl Scalar {
-    /// Whether it compares a constant with something that was written from its first byte on, and not to
-    /// the end. Compilers compare texts so, whatever stands behind their ends in the room that they have;
-    /// then it is what was written that differs. What it is, nobody has told us.
-    fn compares_text(&self, left: u64) -> bool {
-        let with_constant = self.to == Where::Nowhere && matches!(self.right, Where::Constant(_));
-        with_constant && left != 0 && left & 0xff == 0
     }
 }
 

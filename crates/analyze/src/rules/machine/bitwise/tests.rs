@@ -31,9 +31,21 @@ const ROWS: [Row; 18] = [
 ];
 
 fn bitwise(code: &[u8]) -> Bitwise {
-    let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
-    let meaning = Meaning::of(&instruction, &mut InstructionInfoFactory::new());
-    Bitwise::of(&instruction, &meaning.memory, &Constants::default()).expect("it has a rule")
+    last_of(&[code])
+}
+
+/// The rule of the last of several instructions in a row.
+fn last_of(codes: &[&[u8]]) -> Bitwise {
+    let mut constants = Constants::default();
+    let mut factory = InstructionInfoFactory::new();
+    let mut found = None;
+    for code in codes {
+        let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
+        let meaning = Meaning::of(&instruction, &mut factory);
+        found = Bitwise::of(&instruction, &meaning.memory, &constants);
+        constants.follow(&instruction, &meaning.defines);
+    }
+    found.expect("it has a rule")
 }
 
 fn origin(bits: u64) -> Option<Origin> {
@@ -147,20 +159,11 @@ fn a_field_that_was_written_is_not_blamed_for_its_neighbours() {
 
 #[test]
 fn masks_in_registers_are_known_where_they_were_just_put_there() {
-    let code: [&[u8]; 2] = [&[0xba, 0xff, 0, 0, 0], &[0x23, 0x10]]; // mov edx,255; and edx,[rax]
-    let mut constants = Constants::default();
-    let mut factory = InstructionInfoFactory::new();
-    let mut found = None;
-    for code in code {
-        let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
-        let meaning = Meaning::of(&instruction, &mut factory);
-        found = Bitwise::of(&instruction, &meaning.memory, &constants);
-        constants.follow(&instruction, &meaning.defines);
-    }
+    let found = last_of(&[&[0xba, 0xff, 0, 0, 0], &[0x23, 0x10]]); // mov edx,255; and edx,[rax]
     let (mut registers, mut memory) = (Registers::default(), Unwritten::default());
     memory.insert(0x101, 3);
     let access = Access { address: 0x100, size: 4, write: false };
-    found.expect("a rule").apply(0x1000, &[access], &mut registers, &mut memory);
+    found.apply(0x1000, &[access], &mut registers, &mut memory);
     assert!(registers.is_clean());
 }
 
@@ -187,16 +190,7 @@ fn what_stands_behind_a_text_does_not_decide_whether_it_is_another() {
     let constant: &[u8] = &[0x48, 0xb8, 0x75, 0x73, 0x5f, 0x61, 0x73, 0x63, 0x69, 0x69];
     let compares: [&[u8]; 2] = [&[0x48, 0x39, 0x44, 0x24, 5], &[0x48, 0x3b, 0x44, 0x24, 5]];
     for compare in compares {
-        let mut constants = Constants::default();
-        let mut factory = InstructionInfoFactory::new();
-        let mut found = None;
-        for code in [constant, compare] {
-            let instruction = Decoder::with_ip(64, code, 0x1000, DecoderOptions::NONE).decode();
-            let meaning = Meaning::of(&instruction, &mut factory);
-            found = Bitwise::of(&instruction, &meaning.memory, &constants);
-            constants.follow(&instruction, &meaning.defines);
-        }
-        let found = found.expect("a rule");
+        let found = last_of(&[constant, compare]);
         let flags_if_unwritten = |from: u64| {
             let (mut registers, mut memory) = (Registers::default(), Unwritten::default());
             memory.insert(from, 0x108 - from);
