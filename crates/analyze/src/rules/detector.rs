@@ -205,6 +205,11 @@ impl Detector {
         self.lenient.push(code);
     }
 
+    /// Code that uses what nobody wrote on purpose.
+    pub fn excuse(&mut self, code: Range<u64>) {
+        self.machine.excused.push(code);
+    }
+
     /// From here on this is a child that was forked: what was found before is its parent's.
     pub fn fork(&mut self) {
         self.machine.fork();

@@ -59,6 +59,7 @@ use numbers::Numbers;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
+use std::ops::Range;
 use tags::{Arithmetic, Tag};
 use thread::Threads;
 pub use thread::{Inside, Thread};
@@ -104,6 +105,8 @@ pub struct Machine {
     pub descriptors: Descriptors,
     /// Bits of memory that nobody wrote.
     pub unwritten: Unwritten,
+    /// Code that uses what nobody wrote on purpose: what it makes of that counts as written.
+    pub excused: Vec<Range<u64>>,
     /// Variables with static storage.
     pub variables: Variables,
     /// Variables in frames.
@@ -262,6 +265,12 @@ impl Machine {
         self.follow_stack(code, accesses);
     }
 
+    /// Whether code uses what nobody wrote on purpose.
+    #[must_use]
+    pub fn is_excused(&self, pc: u64) -> bool {
+        self.excused.iter().any(|code| code.contains(&pc))
+    }
+
     fn follow_cells(&mut self, code: &Code, accesses: &[Access]) {
         if code.actions.is_empty() && accesses.is_empty() {
             return;
@@ -379,8 +388,12 @@ impl Machine {
     }
 
     fn follow_writes(&mut self, code: &Code, accesses: &[Access]) {
+        let excused = self.is_excused(code.pc);
         let Self { threads, unwritten, .. } = self;
         let thread = threads.now_mut();
+        if excused {
+            return thread.make_anew(code, accesses, unwritten);
+        }
         if code.moves {
             if let Some((to, from, size)) = moved(accesses) {
                 unwritten.copy(to, from, size);

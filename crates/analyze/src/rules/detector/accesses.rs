@@ -148,6 +148,9 @@ impl Detector {
     }
 
     pub(super) fn unwritten_use(&mut self, pc: u64, origin: Origin) {
+        if self.machine.is_excused(pc) {
+            return;
+        }
         let block = self.machine.blocks.containing(origin.address);
         let pointer = Pointer { address: origin.address, block };
         let at = At {

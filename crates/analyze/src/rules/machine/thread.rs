@@ -152,13 +152,17 @@ impl Thread {
             .retain(|inside| inside.stack > stack || (inside.stack, inside.back) == (stack, back));
     }
 
+    /// Whatever one instruction defines counts as written.
+    pub fn make_anew(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
+        self.registers.set_parts(&code.meaning.defines, None);
+        written(accesses, memory);
+    }
+
     /// Follows what nobody wrote through one instruction.
     pub fn follow(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
         let matched = accesses.len() == usize::from(code.operands);
         if !matched || code.repeats {
-            self.registers.set_parts(&code.meaning.defines, None);
-            written(accesses, memory);
-            return;
+            return self.make_anew(code, accesses, memory);
         }
         let mut reads = accesses.iter().filter(|access| !access.write);
         let clean =

@@ -20,6 +20,8 @@ struct Known {
     functions: Vec<(u64, String)>,
     /// Variables: address and size.
     variables: Vec<(u64, u64)>,
+    /// Code that uses what nobody wrote on purpose.
+    excused: Vec<std::ops::Range<u64>>,
     /// What each file has.
     files: BTreeMap<String, Arc<Contents>>,
     /// Code whose functions' frames are of interest: where it is, what the loader added, its file.
@@ -29,10 +31,15 @@ struct Known {
 }
 
 /// What a file has, at addresses of the file.
+#[derive(Default)]
 struct Contents {
     functions: Vec<(String, u64)>,
     /// Variables: address and size.
     variables: Vec<(u64, u64)>,
+    /// Functions that use what nobody wrote on purpose.
+    excused: Vec<std::ops::Range<u64>>,
+    /// Whether all of its code does.
+    go: bool,
 }
 
 /// What is looked for in files.
@@ -68,6 +75,9 @@ impl Modules {
             known.variables.extend(here.map(|(at, size)| (at.wrapping_add(loaded.bias), *size)));
             known.code.push((code.clone(), loaded.bias, map.path.clone()));
         }
+        let at = |address: u64| address.wrapping_add(loaded.bias);
+        known.excused.extend(found.excused.iter().map(|code| at(code.start)..at(code.end)));
+        known.excused.extend(found.go.then(|| code.clone()));
         let mut addresses = Vec::new();
         for (name, address) in &found.functions {
             let address = address.wrapping_add(loaded.bias);
@@ -89,6 +99,11 @@ impl Modules {
     /// Variables found so far, from the given one on.
     pub fn variables(&self, from: usize) -> Vec<(u64, u64)> {
         self.lock().variables.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// Code so far that uses what nobody wrote on purpose, from the given one on.
+    pub fn excused(&self, from: usize) -> Vec<std::ops::Range<u64>> {
+        self.lock().excused.get(from..).unwrap_or_default().to_vec()
     }
 
     /// The mappings so far, from the given one on.
@@ -133,7 +148,7 @@ impl Contents {
     /// What is wanted of a file.
     fn of(path: &str, wanted: &Wanted) -> Self {
         let Ok(image) = Image::open(Path::new(path)) else {
-            return Self { functions: Vec::new(), variables: Vec::new() };
+            return Self::default();
         };
         let table = SymbolTable::of(&image, None);
         let (names, called) = (&wanted.names, &wanted.called);
@@ -156,8 +171,31 @@ impl Contents {
         let is_variable = |kind, size| wanted.variables && kind == SymbolKind::Object && size > 0;
         let variables = table.iter().filter(|symbol| is_variable(symbol.kind, symbol.size));
         let variables = variables.map(|symbol| (symbol.address.0, symbol.size)).collect();
-        Self { functions, variables }
+        Self { functions, variables, excused: excused(&table), go: has_go(&image) }
     }
+}
+
+/// Functions for which a program brings others to be used under valgrind: they compare words of which only
+/// a part was written, and know what they do.
+fn excused(table: &SymbolTable) -> Vec<std::ops::Range<u64>> {
+    let replaced = |name: &str| {
+        // Five digits, then a library and a function as they are.
+        let (_, name) = name.strip_prefix("_vgr")?.split_once("ZU_")?;
+        name.split_once('_').map(|(_, function)| function.to_owned())
+    };
+    let names: Vec<String> = table.iter().filter_map(|symbol| replaced(symbol.name)).collect();
+    let is_replaced = |name: &str| !names.is_empty() && has(&names, name);
+    let functions = table.iter().filter(|symbol| is_replaced(symbol.name));
+    functions.map(|symbol| symbol.address.0..symbol.address.0 + symbol.size.max(1)).collect()
+}
+
+/// Whether a file is a Go program's, whose runtime moves stacks about and looks through all of them.
+pub fn is_go(path: &str) -> bool {
+    Image::open(Path::new(path)).is_ok_and(|image| has_go(&image))
+}
+
+fn has_go(image: &Image) -> bool {
+    image.has(".gopclntab")
 }
 
 fn has(names: &[String], name: &str) -> bool {

@@ -3,7 +3,7 @@
 
 use super::choose::Chosen;
 use super::doubt::Doubt;
-use super::modules::is_c_library;
+use super::modules::{is_c_library, is_go};
 use super::recorded::{heap_functions, mapped, number_of_program};
 use super::watch::Watch;
 use analyze::rules::model::Rule;
@@ -30,6 +30,9 @@ pub fn doubts(
     let mut heap = heap_functions(&chosen.allocators);
     let names: Vec<String> = heap.iter().map(|function| function.name.clone()).collect();
     let maps = mapped(session, process)?;
+    if maps.iter().any(|map| is_go(&map.path)) {
+        return Ok(Vec::new());
+    }
     let (found, consumer) = watch.located(process as i32, &maps, &names);
     let in_library = |address: u64| {
         let map = maps.iter().find(|map| (map.start..map.end).contains(&address));

@@ -379,6 +379,7 @@ struct Feed {
 struct Informed {
     functions: usize,
     variables: usize,
+    excused: usize,
     maps: usize,
 }
 
@@ -394,6 +395,9 @@ impl Informed {
         for (begin, size) in variables {
             detector.machine.variables.add(begin, size);
         }
+        let excused = modules.excused(self.excused);
+        self.excused += excused.len();
+        excused.into_iter().for_each(|code| detector.excuse(code));
         let maps = modules.maps(self.maps);
         self.maps += maps.len();
         for map in maps.iter().filter(|map| is_c_library(&map.path)) {
