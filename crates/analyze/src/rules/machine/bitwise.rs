@@ -252,6 +252,8 @@ impl Scalar {
             },
             Kind::Or => match self.right {
                 Where::Constant(set) => left & !set,
+                // Two conditions: the one that is known decides, or nobody would ask for the other.
+                _ if self.bytes == 1 && left | right == 1 && left & right == 0 => 0,
                 _ if left & right != 0 => left | right,
                 _ => {
                     (left | right) & by_byte(left | right, |whole| if whole { SOME } else { 0xff })
@@ -265,7 +267,7 @@ impl Scalar {
             Kind::Signed(count) => (extended(left, width) >> count) as u64,
             Kind::Rotate(0) => left,
             Kind::Rotate(count) => left << count | left >> (width - count),
-            Kind::Shift if right == 0 && by_byte(left, |whole| u8::from(whole)) == 0 => 0,
+            Kind::Shift if right == 0 && by_byte(left, u8::from) == 0 => 0,
             Kind::Shift => all,
             Kind::Extend(narrow) => extended(left, narrow * 8) as u64,
             Kind::Test(bit) => left >> bit & 1,

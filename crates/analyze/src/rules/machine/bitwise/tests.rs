@@ -203,3 +203,17 @@ fn what_stands_behind_a_text_does_not_decide_whether_it_is_another() {
         assert_eq!(flags_if_unwritten(0x108), 0);
     }
 }
+
+#[test]
+fn of_two_conditions_the_one_that_is_known_decides() {
+    // sete cl, of flags that hang on what nobody wrote; or cl,al; jne
+    let mut registers = Registers::default();
+    registers.set_flags(ZERO, ZERO, origin(1));
+    let mut apply = |code: &[u8]| {
+        bitwise(code).apply(0x1000, &[], &mut registers, &mut Unwritten::default());
+        registers.flags() & ZERO != 0
+    };
+    apply(&[0x0f, 0x94, 0xc1]);
+    assert!(apply(&[0x84, 0xc9]), "test cl,cl: alone it is used");
+    assert!(!apply(&[0x08, 0xc1]));
+}
