@@ -1,4 +1,5 @@
 // build: -O2
+// screen: suspicious
 // Texts are compared a word at a time, whatever stands behind their ends; for valgrind the program brings
 // another way to do it, so it knows.
 #include <stdint.h>
