@@ -3,7 +3,6 @@
 
 use crate::consume::Consumer;
 use crate::decode::{self, Decoder, Event, ExplicitAccess, Malformed, Path, Record};
-
 use crate::record;
 use crate::shape::{Access, KIND_BRANCH, KIND_CALL, KIND_RETURN, Shape, Source};
 use serde::{Deserialize, Serialize};

@@ -492,8 +492,7 @@ fn probed(registers: u32, values: &[u8], each: &mut impl FnMut(Event)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Access, Source};
-    use crate::shape::{Exit, Instruction};
+    use crate::shape::{Access, Exit, Instruction, Source};
 
     /// A superblock of one instruction with these accesses.
     fn defined(accesses: Vec<Access>) -> Vec<u8> {

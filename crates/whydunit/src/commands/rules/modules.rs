@@ -186,7 +186,8 @@ fn excused(table: &SymbolTable) -> Vec<std::ops::Range<u64>> {
     let names: Vec<String> = table.iter().filter_map(|symbol| replaced(symbol.name)).collect();
     let is_replaced = |name: &str| !names.is_empty() && has(&names, name);
     let functions = table.iter().filter(|symbol| is_replaced(symbol.name));
-    functions.map(|symbol| symbol.address.0..symbol.address.0 + symbol.size.max(1)).collect()
+    let code = |at: u64, size: u64| at..at.saturating_add(size.max(1));
+    functions.map(|symbol| code(symbol.address.0, symbol.size)).collect()
 }
 
 /// Whether a file is a Go program's, whose runtime moves stacks about and looks through all of them.
