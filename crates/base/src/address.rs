@@ -9,6 +9,12 @@ use std::fmt;
 pub struct Address(pub u64);
 
 impl Address {
+    /// Reads an address as it is written: `0x` and hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        u64::from_str_radix(text.strip_prefix("0x")?, 16).ok().map(Self)
+    }
+
     /// The address `bytes` further on, wrapping as the processor does.
     #[must_use]
     pub fn offset(self, bytes: i64) -> Self {

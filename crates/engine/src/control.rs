@@ -21,10 +21,12 @@ pub struct Instant {
 pub enum Goal {
     /// At a moment.
     At(Instant),
-    /// Before an instruction is executed for the N-th time from here on.
+    /// Before one of these instructions is executed for the N-th time in all from here on.
     Hit {
-        /// Its address.
-        pc: u64,
+        /// Their addresses, rising.
+        pcs: Vec<u64>,
+        /// Only executions of this thread count.
+        thread: Option<i32>,
         /// Which time; never if zero.
         count: u64,
     },
@@ -76,7 +78,7 @@ pub struct Stopped {
     pub thread: ThreadData,
     /// Digest of its registers and of the top of its stack, as a log has it.
     pub check: u32,
-    /// How often the instruction of a [`Goal::Hit`] was met on the way.
+    /// How often an instruction of a [`Goal::Hit`] was met on the way.
     pub hits: u64,
     /// Whether the log ended here.
     pub ended: bool,

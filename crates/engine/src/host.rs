@@ -12,6 +12,7 @@ use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
 use crate::report::{CrashReport, Divergence, ModuleMap, ProcessReplay};
 use crate::runner::{start, sys};
+pub use base::Ending;
 use events::{Discard, Plan};
 use listen::{Events, Finder, Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
@@ -86,15 +87,6 @@ impl Job {
             resolve: None,
         }
     }
-}
-
-/// How the guest ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
-    /// With an exit code.
-    Exit(i32),
-    /// By a signal.
-    Signal(i32),
 }
 
 /// What there is to say about a run.

@@ -1,5 +1,8 @@
 //! What runner and host say to each other in words: plain data, one JSON object a line.
 
+pub use base::crash::{Chunk, CrashReport, Region};
+pub use base::module::ModuleMap;
+pub use base::replayed::{Divergence, ProcessReplay, Replayed};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -65,45 +68,6 @@ pub enum LogOrigin {
     Continue,
 }
 
-/// The replay of one process of a recording.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessReplay {
-    /// Its number in the recording.
-    pub process: u32,
-    /// The kernel's number of the process that was it again, which told of its events.
-    pub runner: i32,
-    /// How that went.
-    pub replayed: Replayed,
-}
-
-/// How a replay of one process ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Replayed {
-    /// Where it went another way than the recording, if it did.
-    pub divergence: Option<Divergence>,
-    /// How the process ended in the recording, if that is known.
-    pub ending: Option<recording::log::Ending>,
-    /// Ticks at the end.
-    pub time: u64,
-    /// Checks that were made.
-    pub checks: u64,
-    /// Entries of the log that were used.
-    pub entries: u64,
-}
-
-/// The first moment at which a replay is not what was recorded.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Divergence {
-    /// What was found, and what was expected.
-    pub what: String,
-    /// Thread.
-    pub thread: i32,
-    /// Ticks.
-    pub time: u64,
-    /// Where the guest was.
-    pub pc: u64,
-}
-
 /// Longer lines are sent in parts: the kernel keeps a write to a pipe together only up to 4096
 /// bytes, and several processes write to the same one.
 #[derive(Debug, Serialize, Deserialize)]
@@ -157,84 +121,6 @@ impl Joiner {
         let whole = self.begun.remove(&sender).unwrap_or_default();
         serde_json::from_str(&whole).map(Some)
     }
-}
-
-/// A part of a file in the guest's memory.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ModuleMap {
-    /// First address.
-    pub start: u64,
-    /// First address past the end.
-    pub end: u64,
-    /// Offset of `start` in the file.
-    pub offset: u64,
-    /// The file.
-    pub path: String,
-}
-
-/// A stretch of the guest's memory, as it was.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Chunk {
-    /// Address of the first byte.
-    pub start: u64,
-    /// What was there.
-    pub bytes: Vec<u8>,
-}
-
-/// A mapping of the guest's.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Region {
-    /// First address.
-    pub start: u64,
-    /// First address past the end.
-    pub end: u64,
-    /// `PROT_*` bits as the guest set them.
-    pub protection: i32,
-    /// The file behind it.
-    pub file: Option<String>,
-}
-
-/// The guest at the moment of a fatal signal.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CrashReport {
-    /// Process.
-    pub process: i32,
-    /// The process that started it.
-    pub parent: i32,
-    /// Thread.
-    pub thread: i32,
-    /// Name of the thread, as the kernel has it.
-    pub name: String,
-    /// The program.
-    pub program: String,
-    /// Signal number.
-    pub signal: i32,
-    /// `si_code`.
-    pub code: i32,
-    /// `si_addr`, where the processor raised the signal.
-    pub address: u64,
-    /// `si_pid`, where a process sent the signal.
-    pub sender: i32,
-    /// Trap number of the processor, where it raised the signal.
-    pub trap: u64,
-    /// Error code of that trap.
-    pub error: u64,
-    /// Program counter.
-    pub pc: u64,
-    /// RFLAGS.
-    pub flags: u64,
-    /// General registers in hardware order: rax rcx rdx rbx rsp rbp rsi rdi r8 … r15.
-    pub general: [u64; 16],
-    /// Base of FS.
-    pub fs: u64,
-    /// Files in memory.
-    pub modules: Vec<ModuleMap>,
-    /// What is mapped at `address`.
-    pub at_address: Option<Region>,
-    /// What is mapped at the stack pointer, or else next above it.
-    pub at_stack: Option<Region>,
-    /// Memory from the stack pointer upwards, around the code, and where registers lead to.
-    pub memory: Vec<Chunk>,
 }
 
 #[cfg(test)]

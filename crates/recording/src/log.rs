@@ -11,6 +11,7 @@
 //! branches), over all threads. Between two ticks no address is executed twice, so a time and a pc
 //! are an exact [`Position`], whatever else is observed meanwhile.
 
+pub use base::Ending;
 use serde::{Deserialize, Serialize};
 use std::io::Read;
 
@@ -175,15 +176,6 @@ pub struct SignalData {
     pub trap: (u64, u64),
     /// Faulting address of the processor.
     pub cr2: u64,
-}
-
-/// How a process ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ending {
-    /// With an exit code.
-    Exit(i32),
-    /// By a signal that it had no handler for.
-    Signal(i32),
 }
 
 /// A process as it is at one moment, but for the contents of its memory.

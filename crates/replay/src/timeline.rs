@@ -218,15 +218,23 @@ impl Timeline {
         self.go(time, Goal::End)
     }
 
-    /// Goes to where an instruction is about to be executed for the N-th time, from the beginning;
-    /// to the end if it never is.
-    pub fn seek_hit(&mut self, pc: u64, count: u64) -> Result<Standing, RunError> {
-        self.go(0, Goal::Hit { pc, count })
+    /// Goes to where one of these instructions is about to be executed for the N-th time in all, from the
+    /// beginning; to the end if it never is. `thread`: only what this one executes counts.
+    pub fn seek_hit(
+        &mut self,
+        pcs: &[u64],
+        thread: Option<i32>,
+        count: u64,
+    ) -> Result<Standing, RunError> {
+        let mut pcs = pcs.to_vec();
+        pcs.sort_unstable();
+        pcs.dedup();
+        self.go(0, Goal::Hit { pcs, thread, count })
     }
 
-    /// How often an instruction is executed.
-    pub fn count_hits(&mut self, pc: u64) -> Result<u64, RunError> {
-        Ok(self.seek_hit(pc, 0)?.at.hits)
+    /// How often these instructions are executed in all.
+    pub fn count_hits(&mut self, pcs: &[u64], thread: Option<i32>) -> Result<u64, RunError> {
+        Ok(self.seek_hit(pcs, thread, 0)?.at.hits)
     }
 
     /// Goes on from where a process stands, to a later moment or, without one, to the end.

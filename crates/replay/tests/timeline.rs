@@ -176,8 +176,8 @@ fn executions_of_a_place_are_counted() {
     let often = *counts.iter().max_by_key(|(_, count)| **count).expect("some").0;
     let seldom = *counts.iter().find(|(_, count)| (3..50).contains(*count)).expect("some").0;
     for pc in [often, seldom] {
-        assert_eq!(line.count_hits(pc).expect("counted"), counts[&pc]);
-        let third = line.seek_hit(pc, 3).expect("reached");
+        assert_eq!(line.count_hits(&[pc], None).expect("counted"), counts[&pc]);
+        let third = line.seek_hit(&[pc], None, 3).expect("reached");
         assert_eq!((third.at.thread.pc, third.at.hits), (pc, 3));
         let before = observe(&mut line, None, Some(third.instant()));
         let met = before

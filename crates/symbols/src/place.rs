@@ -11,65 +11,13 @@ use crate::scope::{Function, ScopeKind, within};
 use crate::suggest::{hint, near};
 use crate::symbol_table::SymbolKind;
 use crate::units::{EntryId, LoadedUnit};
+pub use base::PlaceName;
 use base::{Address, Range};
 use gimli::constants as dw;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
-
-/// A place as written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum PlaceName {
-    /// `FILE:LINE`
-    Line {
-        /// The last parts of the file's path.
-        file: String,
-        /// The line, from 1.
-        line: u32,
-    },
-    /// `FUNCTION`
-    Function(String),
-    /// `*0xADDRESS`
-    Address(Address),
-}
-
-impl FromStr for PlaceName {
-    type Err = PlaceError;
-
-    fn from_str(text: &str) -> Result<Self, PlaceError> {
-        let text = text.trim();
-        let malformed = || PlaceError::Malformed(text.into());
-        if let Some(address) = text.strip_prefix('*') {
-            let digits = address.trim().strip_prefix("0x").ok_or_else(malformed)?;
-            let address = u64::from_str_radix(digits, 16).map_err(|_| malformed())?;
-            return Ok(Self::Address(Address(address)));
-        }
-        if let Some((file, line)) = text.rsplit_once(':')
-            && !file.is_empty()
-            && !file.ends_with(':')
-            && line.starts_with(|sign: char| sign.is_ascii_digit())
-        {
-            let line = line.parse().ok().filter(|line| *line > 0).ok_or_else(malformed)?;
-            return Ok(Self::Line { file: file.into(), line });
-        }
-        if text.is_empty() || text.ends_with(':') || text.starts_with("0x") {
-            return Err(malformed());
-        }
-        Ok(Self::Function(text.into()))
-    }
-}
-
-impl fmt::Display for PlaceName {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line { file, line } => write!(out, "{file}:{line}"),
-            Self::Function(name) => out.write_str(name),
-            Self::Address(address) => write!(out, "*{address}"),
-        }
-    }
-}
 
 /// One piece of code that a place means. A place means several when a function is inlined or a
 /// template instantiated more than once.
@@ -92,8 +40,6 @@ pub struct CodeLocation {
 /// Why a place means nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceError {
-    /// It is none of the three forms.
-    Malformed(String),
     /// No source file is called that.
     UnknownFile {
         /// The file.
@@ -126,9 +72,6 @@ pub enum PlaceError {
 impl fmt::Display for PlaceError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Malformed(text) => {
-                write!(out, "'{text}' is not a place; write FILE:LINE, FUNCTION or *0xADDRESS")
-            }
             Self::UnknownFile { file, near } => {
                 write!(out, "the program has no source file '{file}'{}", hint(near))
             }
@@ -483,30 +426,4 @@ fn inlined_in(
     );
     found.retain(|(_, ranges)| !ranges.is_empty());
     found
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn places_are_read_in_all_forms() {
-        let line = |file: &str, line| PlaceName::Line { file: file.into(), line };
-        let cases = [
-            ("a.c:3", line("a.c", 3)),
-            ("src/a.c:30", line("src/a.c", 30)),
-            ("main", PlaceName::Function("main".into())),
-            ("a::b", PlaceName::Function("a::b".into())),
-            ("a::b<c>::d", PlaceName::Function("a::b<c>::d".into())),
-            ("*0x40", PlaceName::Address(Address(0x40))),
-        ];
-        for (text, expected) in cases {
-            assert_eq!(text.parse(), Ok(expected.clone()), "{text}");
-            assert_eq!(expected.to_string(), text);
-        }
-        for text in ["", "a.c:0", "*40", "*0xzz", "a.c:99999999999", "a:", "0x40"] {
-            let parsed: Result<PlaceName, _> = text.parse();
-            assert_eq!(parsed, Err(PlaceError::Malformed(text.into())), "{text}");
-        }
-    }
 }

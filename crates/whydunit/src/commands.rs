@@ -5,16 +5,13 @@ mod correlate;
 mod count;
 mod demo;
 mod extract;
-mod files;
 mod info;
 mod linearize;
-mod moments;
 mod record;
 mod replay;
 pub mod rules;
 mod run;
 mod slice;
-mod slicing;
 mod step;
 mod why;
 

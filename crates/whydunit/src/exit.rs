@@ -1,6 +1,6 @@
 //! The exit codes of every subcommand, in one place.
 
-use std::fmt;
+use investigate::OurFault;
 use std::process::ExitCode;
 
 /// How a subcommand ended.
@@ -32,18 +32,6 @@ impl From<Exit> for ExitCode {
         })
     }
 }
-
-/// Marks an error as a fault of our own; every other error is the input's.
-#[derive(Debug)]
-pub struct OurFault(pub String);
-
-impl fmt::Display for OurFault {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for OurFault {}
 
 impl Exit {
     /// The exit code that an error deserves.

@@ -1,26 +1,28 @@
 //! Turns findings and errors into what a reader sees. Analyses never do this themselves.
 //!
 //! [`finding`] renders any finding for people, [`json`] for programs, [`sarif`] for code review
-//! tools; [`terminal`] is the long list of findings that a whole source tree gives; [`crash`] makes
-//! a finding of a fatal signal and adds what only a crash has; [`run`] tells how a run went;
-//! [`style`] knows about colour, [`source`] about lines of files, [`assembly`] about instructions,
-//! [`shell`] about command lines.
+//! tools; [`terminal`] is the long list of findings that a whole source tree gives; [`crash`], [`why`],
+//! [`slice`], [`step`] and [`scene`] show what investigations answer; [`run`] tells how a run went;
+//! [`style`] knows about colour, [`source`] about lines of files, [`shell`] about command lines.
 
 pub mod json;
 pub mod sarif;
 pub mod terminal;
 
-pub mod assembly;
 pub mod crash;
 pub mod finding;
-pub mod moment;
 pub mod rules;
 pub mod run;
+pub mod scene;
 pub mod shell;
+pub mod slice;
 pub mod source;
+pub mod step;
 pub mod style;
+pub mod why;
 
 use anyhow::Context;
+use investigate::Notices;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -29,6 +31,11 @@ use style::Style;
 /// Prints an error with its causes, prefixed like every message of the tool.
 pub fn error(error: &anyhow::Error) {
     note(&format!("{error:#}"));
+}
+
+/// Sentences that come up while an investigation goes on are printed at once.
+pub fn notices() -> Notices {
+    Notices::to(note)
 }
 
 /// Prints one line about the run.

@@ -149,6 +149,8 @@ impl Exit {
 pub struct Extent {
     /// Instructions that executed.
     pub executed: u16,
+    /// Ticks that these were.
+    pub ticks: u16,
     /// Bytes of its fields.
     pub payload: u16,
 }
@@ -206,7 +208,9 @@ impl Blocks {
         };
         self.exit_of(block, way, payload).unwrap_or_else(|| {
             let exit = self.make_exit(block, way, payload);
-            self.extents.push(Extent { executed: exit.executed, payload: exit.payload });
+            let (executed, payload) = (exit.executed, exit.payload);
+            let ticks = self.ticks_before(&exit, executed);
+            self.extents.push(Extent { executed, ticks, payload });
             self.exits.push(exit);
             let id = self.exits.len() as u32 - 1;
             self.by_block[block as usize].push(id);
@@ -345,6 +349,18 @@ impl Blocks {
             jumps,
             lands: self.lands(&block.instructions[..executed.into()]),
         }
+    }
+
+    /// Ticks that the first so many instructions of an exit were. Only the last one that executed can be a
+    /// conditional branch that was taken: superblocks run on past the others.
+    pub fn ticks_before(&self, exit: &Exit, index: u16) -> u16 {
+        let instructions = &self.blocks[exit.block as usize].instructions;
+        let ran = (1..).zip(instructions).take(index.min(exit.executed).into());
+        let is_tick = |(number, id): &(u16, &u32)| {
+            let known = &self.statics[**id as usize];
+            known.meaning.form.is_tick(known.pc, exit.taken && *number == exit.executed)
+        };
+        ran.filter(is_tick).count() as u16
     }
 
     /// Which of these instructions replaced the stack pointer before the last one jumped or

@@ -1,7 +1,10 @@
 //! Finding moments in a trace, and what the instructions there used.
 
+use super::Exit;
 use super::trace::{Item, Moment, Trace, When, address};
 use crate::semantics::{Form, Parts, Side, Uses};
+pub use base::Nth;
+use base::{Address, Position, Tick};
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
 
@@ -21,16 +24,68 @@ pub struct Executed {
     pub addresses: Vec<Option<u64>>,
 }
 
-/// Which execution of a place is meant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Nth {
-    /// The first is number 1.
-    Number(u64),
-    /// The last is number 1, the one before it number 2.
-    FromEnd(u64),
-}
-
 impl Trace {
+    /// The position before the instruction that so many came before; nothing at the end of the run and
+    /// beyond.
+    #[must_use]
+    pub fn position(&self, moment: Moment) -> Option<Position> {
+        let mut found = None;
+        self.forward_from(moment, |when, item| {
+            let Item::Path { exit, .. } = item else { return ControlFlow::Continue(()) };
+            let exit = &self.blocks.exits[exit as usize];
+            let Some(index) = moment.0.checked_sub(when.moment.0) else {
+                return ControlFlow::Break(());
+            };
+            if index >= exit.executed.into() {
+                return ControlFlow::Continue(());
+            }
+            found = Some(self.position_in(when, exit, index as u16));
+            ControlFlow::Break(())
+        });
+        found
+    }
+
+    /// The position of an instruction of an exit.
+    #[must_use]
+    pub fn position_in(&self, when: When, exit: &Exit, index: u16) -> Position {
+        let block = &self.blocks.blocks[exit.block as usize];
+        let pc = self.blocks.statics[block.instructions[usize::from(index)] as usize].pc;
+        let ticks = u64::from(self.blocks.ticks_before(exit, index));
+        Position { tick: Tick(when.tick.0 + ticks), pc: Address(pc) }
+    }
+
+    /// The first execution at a tick or, if there is none at all, after it: of any instruction, or of the one
+    /// at an address, in any thread or in one.
+    #[must_use]
+    pub fn at_tick(
+        &self,
+        tick: Tick,
+        pc: Option<Address>,
+        thread: Option<u32>,
+    ) -> Option<(Executed, Position)> {
+        let mut found = None;
+        self.forward_from(self.chunk_at(tick), |when, item| {
+            let Item::Path { exit: id, payload, .. } = item else {
+                return ControlFlow::Continue(());
+            };
+            let extent = &self.blocks.extents[id as usize];
+            let over = when.tick.0 + u64::from(extent.ticks) < tick.0;
+            if over || thread.is_some_and(|thread| thread != when.thread) {
+                return ControlFlow::Continue(());
+            }
+            let exit = &self.blocks.exits[id as usize];
+            for index in 0..exit.executed {
+                let position = self.position_in(when, exit, index);
+                if position.tick >= tick && pc.is_none_or(|pc| pc == position.pc) {
+                    found = Some((self.executed_in(when, id, payload, index), position));
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        });
+        found
+    }
+
     /// The thread that ran last.
     #[must_use]
     pub fn last_thread(&self) -> Option<u32> {

@@ -20,6 +20,7 @@ pub use windows::Past;
 
 use super::block::{Blocks, Exit};
 use crate::semantics::Form;
+use base::Tick;
 use events::Consumer;
 use events::decode::{Decoder, Event, Path, Record};
 use format::Raw;
@@ -87,6 +88,18 @@ impl Trace {
     #[must_use]
     pub fn windowed(most_bytes: u64, past: Box<dyn Past>) -> Self {
         Self { windows: Windows::new(most_bytes, past), ..Self::default() }
+    }
+
+    /// Says at which tick the run begins, before anything of it has come.
+    pub fn begin_at(&mut self, tick: Tick) {
+        self.writer.begin_at(tick);
+        self.windows.begin_at(tick);
+    }
+
+    /// The tick at the end of the run.
+    #[must_use]
+    pub fn tick(&self) -> Tick {
+        self.writer.tick
     }
 
     /// Instructions in the run.
@@ -233,6 +246,15 @@ impl Trace {
         Backward::before(self, last)
     }
 
+    /// A moment at or before a tick from which it is not far to there.
+    #[must_use]
+    pub(super) fn chunk_at(&self, tick: Tick) -> Moment {
+        let chunks = self.windows.chunks();
+        // A tick may begin at the very end of the chunk before the one that has its first instruction.
+        let after = chunks.partition_point(|chunk| chunk.tick < tick);
+        chunks.get(after.saturating_sub(1)).map_or(Moment(0), |chunk| Moment(chunk.before + 1))
+    }
+
     /// Goes through the run from its start.
     pub fn forward(&self, mut each: impl FnMut(When, Item<'_>)) {
         self.forward_from(Moment(0), |when, item| {
@@ -263,7 +285,8 @@ impl Trace {
         bytes: &[u8],
         each: &mut impl FnMut(When, Item<'_>) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
-        let mut when = When { moment: Moment(chunk.before), ..When::default() };
+        let (moment, tick) = (Moment(chunk.before), chunk.tick);
+        let mut when = When { moment, tick, ..When::default() };
         let mut cursor = events::record::Cursor::new(bytes);
         let mut explicit: &[u8] = &[];
         while !cursor.is_empty() {
@@ -272,22 +295,23 @@ impl Trace {
                 Raw::Access(list) => explicit = list,
                 Raw::Item(item) => {
                     let item = item.with(std::mem::take(&mut explicit));
-                    let executed = self.executed(&item);
+                    let (executed, ticks) = self.extent(&item);
                     if each(when, item).is_break() {
                         return Some(ControlFlow::Break(()));
                     }
                     when.moment.0 += executed;
+                    when.tick.0 += ticks;
                 }
             }
         }
         Some(ControlFlow::Continue(()))
     }
 
-    fn executed(&self, item: &Item<'_>) -> u64 {
-        match item {
-            Item::Path { exit, .. } => self.blocks.extents[*exit as usize].executed.into(),
-            _ => 0,
-        }
+    /// Instructions and ticks of an item.
+    fn extent(&self, item: &Item<'_>) -> (u64, u64) {
+        let Item::Path { exit, .. } = item else { return (0, 0) };
+        let extent = &self.blocks.extents[*exit as usize];
+        (extent.executed.into(), extent.ticks.into())
     }
 }
 

@@ -109,6 +109,18 @@ pub enum Form {
 }
 
 impl Form {
+    /// Whether an instruction of this form at `pc` counts as a tick when it has executed: a taken backward
+    /// branch, a return, an indirect jump or call. `taken`: of a conditional branch.
+    #[must_use]
+    pub fn is_tick(self, pc: u64, taken: bool) -> bool {
+        match self {
+            Self::Branch(target) => taken && target <= pc,
+            Self::Jump(target) | Self::Call(target) => target <= pc,
+            Self::IndirectJump | Self::IndirectCall | Self::Return => true,
+            Self::Plain | Self::Syscall | Self::Stop => false,
+        }
+    }
+
     /// Whether it is a call.
     #[must_use]
     pub fn is_call(self) -> bool {

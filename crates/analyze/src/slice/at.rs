@@ -1,9 +1,10 @@
 //! One execution of an instruction, as those who walk through a trace see it.
 
 use crate::dependence::Moment;
-use crate::dependence::block::{Block, Exit, Static};
+use crate::dependence::block::{Block, Blocks, Exit, Static};
 use crate::dependence::trace::{When, address};
 use crate::semantics::Meaning;
+use base::Tick;
 use events::shape::Source;
 
 /// The record being looked at.
@@ -30,6 +31,12 @@ impl<'r> At<'r> {
 
     pub fn moment(&self) -> Moment {
         Moment(self.record.when.moment.0 + u64::from(self.index))
+    }
+
+    /// Its position, in the blocks of the trace.
+    pub fn tick(&self, blocks: &Blocks) -> Tick {
+        let ticks = blocks.ticks_before(self.record.exit, self.index);
+        Tick(self.record.when.tick.0 + u64::from(ticks))
     }
 
     /// The address of a memory operand.

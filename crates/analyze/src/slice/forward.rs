@@ -325,6 +325,7 @@ impl<'a> Forward<'a> {
             instruction: Some(at.id),
             thread: self.number,
             moment: at.moment(),
+            tick: Some(at.tick(&self.trace.blocks)),
             instance: self.instances.forwards(&self.trace.blocks, at) as i64,
             frame,
             depth: depth.unwrap_or(1),

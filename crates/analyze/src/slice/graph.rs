@@ -3,6 +3,7 @@
 use super::question::Question;
 use crate::dependence::Moment;
 use crate::semantics::Parts;
+use base::Tick;
 use rustc_hash::FxHashMap;
 
 /// Why one execution depends on another.
@@ -64,6 +65,8 @@ pub struct Node {
     pub thread: u32,
     /// When: instructions of all threads executed before.
     pub moment: Moment,
+    /// Ticks before it; nothing of the question, and of a system call made before the window.
+    pub tick: Option<Tick>,
     /// Which execution of the instruction it is: from 1 on, or from -1, which is the last, if only
     /// the end of the run was looked at.
     pub instance: i64,
@@ -81,6 +84,7 @@ impl Node {
             instruction: None,
             thread: question.thread,
             moment: question.moment,
+            tick: None,
             instance: 0,
             frame,
             depth: 0,

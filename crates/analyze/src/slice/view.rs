@@ -9,7 +9,7 @@ use super::graph::{Because, Kind, Node, Slice, What};
 use crate::dependence::Trace;
 use crate::dependence::system_calls;
 use crate::semantics::{Flow, Form, Meaning, Parts, Uses};
-use base::{Address, Place};
+use base::{Address, Place, Position};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::collections::VecDeque;
@@ -39,9 +39,15 @@ pub struct Statement {
     pub distance: u32,
     /// Whether it only hands values on: arguments, results and copies of local variables.
     pub hands_on: bool,
-    /// When it was last executed.
+    /// When it was last executed: in steps, and where exactly.
     #[serde(skip)]
     pub moment: u64,
+    /// The position of that execution.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub position: Option<Position>,
+    /// The thread that executed it then.
+    #[serde(skip)]
+    pub thread: u32,
 }
 
 /// Edges between two statements, as one.
@@ -181,11 +187,13 @@ impl<'a> Viewer<'a> {
                     threads: Vec::new(),
                     distance: u32::MAX,
                     hands_on: true,
-                    moment: node.moment.0,
+                    moment: 0,
+                    position: None,
+                    thread: node.thread,
                 });
                 statements.len() - 1
             });
-            note(&mut statements[number], node);
+            note(&mut statements[number], node, self.position(node));
             let statement = &mut statements[number];
             statement.hands_on &=
                 through.is_none() && node.instruction.is_some_and(|id| self.hands_on(id));
@@ -226,6 +234,12 @@ impl<'a> Viewer<'a> {
             known = self.place(pc);
         }
         Some(Shown { place: known.place, own: known.own, through, instance })
+    }
+
+    /// When exactly it was executed.
+    fn position(&self, node: &Node) -> Option<Position> {
+        let (tick, pc) = (node.tick?, Address(self.pc(node.instruction?)));
+        Some(Position { tick, pc })
     }
 
     fn hands_on(&self, instruction: u32) -> bool {
@@ -397,9 +411,12 @@ fn hands_on(meaning: &Meaning) -> bool {
     copies && any && own && linkage
 }
 
-fn note(statement: &mut Statement, node: &Node) {
+fn note(statement: &mut Statement, node: &Node, position: Option<Position>) {
+    if statement.executions == 0 || node.moment.0 > statement.moment {
+        (statement.moment, statement.position) = (node.moment.0, position);
+        statement.thread = node.thread;
+    }
     statement.executions += 1;
-    statement.moment = statement.moment.max(node.moment.0);
     if !statement.threads.contains(&node.thread) {
         statement.threads.push(node.thread);
         statement.threads.sort_unstable();

@@ -21,6 +21,7 @@ use crate::dependence::trace::{Item, When, address, slots};
 use crate::dependence::wanted::Wanted;
 use crate::dependence::{Moment, Trace};
 use crate::semantics::{Form, Parts};
+use nodes::Ran;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Stands for a node that is not kept.
@@ -201,7 +202,8 @@ impl<'a> Walk<'a> {
         for thread in others.into_iter().chain([self.number]) {
             self.switch(thread);
             if let Some(input) = self.current.syscall.take() {
-                self.node(input.what, None, input.moment, 0, &input.found);
+                let ran = Ran { instruction: None, moment: input.moment, tick: None };
+                self.node(input.what, ran, 0, &input.found);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! `whydunit check`: bug rules over a recording.
 
-use super::rules::{Chosen, RuleArguments, recorded, screened};
+use super::rules::RuleArguments;
 use crate::exit::Exit;
 use crate::render::style::Style;
 use crate::render::{self, Output};
 use anyhow::Context;
+use investigate::check::{Chosen, recorded, screened};
 use recording::Recording;
 use replay::Session;
 use serde_json::json;
@@ -43,15 +44,16 @@ pub struct Check {
 impl Check {
     /// Replays the recording under the rules.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let chosen = self.rules.choose()?;
+        let rules = self.rules.choose()?;
+        let chosen = &rules.chosen;
         anyhow::ensure!(!chosen.rules.is_empty(), "no rules are chosen; try `--rules memory`");
         let unusable = || format!("{} cannot be checked", self.file.display());
         let session = Session::open(&self.file).with_context(unusable)?;
         let first = session.recording().processes().first().map(|start| start.process);
         let process =
             self.process.or(first).with_context(|| format!("{}: no process", unusable()))?;
-        warn_of_time(session.recording(), &chosen);
-        let found = recorded::check(&session, process, &chosen)?;
+        warn_of_time(session.recording(), chosen);
+        let found = recorded::check(&session, process, chosen, &render::notices())?;
         let style = Style::of(&std::io::stderr());
         let text = if self.json {
             render::json::render("check", json!({}), found.findings())
@@ -59,8 +61,8 @@ impl Check {
             render::finding::render_all(&found.findings(), style).join("\n")
         };
         Output::of(self.output.as_deref(), self.json)?.write(&text)?;
-        render::rules::epilogue(&found, &chosen)?;
-        Ok(match (found.is_empty(), chosen.exit_code) {
+        render::rules::epilogue(&found, &rules)?;
+        Ok(match (found.is_empty(), rules.exit_code) {
             (true, _) => Exit::Clean,
             (false, Some(code)) => Exit::Guest(code),
             (false, None) => Exit::Findings,

@@ -1,17 +1,18 @@
 //! `whydunit demo`: the main job on a small built-in program, from its source to the explanation
 //! of its crash. Needs nothing but a C compiler.
 
-use super::count;
+use super::count::table;
 use super::rules::RuleArguments;
-use super::rules::screened::{self, Patience};
-use super::run::fault_or_input;
 use crate::exit::Exit;
-use crate::render::Output;
 use crate::render::run::RunReport;
 use crate::render::style::Style;
+use crate::render::{self, Output};
 use anyhow::{Context, bail};
 use engine::host::{self, Job};
 use engine::log_listen::Ears;
+use investigate::check::screened::{self, Patience};
+use investigate::count;
+use investigate::error::fault_or_input;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -93,8 +94,9 @@ fn build(compiler: &str, style: Style) -> anyhow::Result<()> {
 fn show_crash(style: Style) -> anyhow::Result<()> {
     show_command(style, "whydunit run -- ./shelf")?;
     let job = Job::new(Path::new("./shelf").into(), Vec::new());
-    let (outcome, found) =
-        screened::screened(job, &RuleArguments::default().choose()?, Patience::default())?;
+    let rules = RuleArguments::default().choose()?;
+    let notices = render::notices();
+    let (outcome, found) = screened::screened(job, &rules.chosen, Patience::default(), &notices)?;
     say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings()).text(style))
 }
 
@@ -105,5 +107,5 @@ fn show_counts(style: Style) -> anyhow::Result<()> {
     let (counts, _) = count::count(|plan, make| {
         host::run_with(&Job { plan, ..job }, Ears::for_events(make)).map_err(fault_or_input)
     })?;
-    say(&count::Report::of(&counts).table())
+    say(&table(&count::Report::of(&counts)))
 }

@@ -1,11 +1,12 @@
 //! `whydunit extract`: a self-contained region out of a longer recording.
 
-use super::moments::Moment;
-use super::run::fault_or_input;
 use crate::exit::Exit;
 use crate::render;
-use anyhow::{Context, bail};
-use replay::{RecordError, Session};
+use anyhow::bail;
+use base::Moment;
+use investigate::Case;
+use investigate::error::of_recording;
+use investigate::moments;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit extract`.
@@ -19,7 +20,7 @@ docs/record.md.")]
 pub struct Extract {
     /// The recording
     file: PathBuf,
-    /// First moment: PLACE[#N] or @TICKS
+    /// First moment, such as PLACE#N or @TICK
     #[arg(long, value_name = "MOMENT")]
     from: Moment,
     /// Last moment; the end if not given
@@ -31,31 +32,28 @@ pub struct Extract {
     /// Overwrite a file that is there
     #[arg(short, long)]
     force: bool,
-    /// Which process, by its number in `whydunit info`
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    process: u32,
+    /// Which process, by its number in `whydunit info`; the one that failed, or the program, if not given
+    #[arg(long, value_name = "N")]
+    process: Option<u32>,
 }
 
 impl Extract {
     /// Cuts.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let session = Session::open(&self.file)
-            .with_context(|| format!("{} cannot be replayed", self.file.display()))?;
-        let mut line = session.timeline(self.process).map_err(fault_or_input)?;
-        let from = self.from.find(&mut line)?.instant();
-        let to = match self.to {
-            Moment::End => None,
-            moment => Some(moment.find(&mut line)?.instant()),
+        let case = Case::open(&self.file, render::notices())?;
+        let process = case.process(self.process)?;
+        let mut line = case.timeline(process)?;
+        let mut at = |moment: &Moment| {
+            moments::seek(&case, process, &mut line, moment).map(|there| there.instant())
         };
+        let from = at(&self.from)?;
+        let to = (self.to != Moment::END).then(|| at(&self.to)).transpose()?;
         if to.is_some_and(|to| to.time < from.time) {
             bail!("the region would end before it begins");
         }
-        let size = match replay::extract(&session, &mut line, (from, to), &self.output, self.force)
-        {
-            Ok(size) => size,
-            Err(RecordError::Run(error)) => return Err(fault_or_input(error)),
-            Err(RecordError::Write(error)) => bail!("{}: {error}", self.output.display()),
-        };
+        let region = (from, to);
+        let size = replay::extract(case.session(), &mut line, region, &self.output, self.force)
+            .map_err(|error| of_recording(&self.output, error))?;
         render::note(&format!("wrote {} ({size} bytes)", self.output.display()));
         Ok(Exit::Clean)
     }

@@ -1,14 +1,15 @@
 //! `whydunit record`: a program to its end, crash or kill, and one file from which all of it can be
 //! seen again.
 
-use super::moments::Moment;
-use super::run::{Guest, fault_or_input};
+use super::run::Guest;
 use crate::exit::Exit;
 use crate::render::{self, Output};
 use anyhow::bail;
 use engine::config::{Point, Schedule};
 use engine::host::Record as How;
-use replay::{RecordError, Recorded};
+use investigate::error::of_recording;
+use investigate::moments;
+use replay::Recorded;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit record`.
@@ -37,10 +38,10 @@ pub struct Record {
     cut: bool,
     /// Run at full speed to this place of the program, and record from there on
     #[arg(long, value_name = "PLACE[#N]", conflicts_with = "skip")]
-    from: Option<Moment>,
+    from: Option<String>,
     /// Record until this place is reached, counted from the beginning of the region
     #[arg(long, value_name = "PLACE[#N]", conflicts_with = "length")]
-    to: Option<Moment>,
+    to: Option<String>,
     /// Run this many ticks (taken backward branches, returns, indirect jumps) before recording
     #[arg(long, value_name = "N")]
     skip: Option<u64>,
@@ -73,18 +74,15 @@ impl Record {
     /// Records.
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut job = self.guest.job();
-        let point = |moment: &Option<Moment>, ticks: Option<u64>| match (moment, ticks) {
-            (Some(moment), _) => moment.point(&job.program).map(Some),
+        let point = |moment: &Option<String>, ticks: Option<u64>| match (moment, ticks) {
+            (Some(moment), _) => moments::point(moment, &job.program).map(Some),
             (None, ticks) => Ok(ticks.map(Point::Ticks)),
         };
         let (from, to) = (point(&self.from, self.skip)?, point(&self.to, self.length)?);
         job.record = Some(How { schedule: self.schedule, cut: self.cut, from, to });
         let path = self.output.clone().unwrap_or_else(|| self.guest.default_file());
-        let recorded = match replay::record(&job, &path, self.force || self.output.is_none()) {
-            Ok(recorded) => recorded,
-            Err(RecordError::Run(error)) => return Err(fault_or_input(error)),
-            Err(RecordError::Write(error)) => bail!("{}: {error}", path.display()),
-        };
+        let recorded = replay::record(&job, &path, self.force || self.output.is_none())
+            .map_err(|error| of_recording(&path, error))?;
         let Recorded { outcome, summary, size } = recorded;
         for note in &outcome.notes {
             render::note(note);

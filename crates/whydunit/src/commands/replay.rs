@@ -1,14 +1,16 @@
 //! `whydunit replay`: a recording again, without the inputs, files, clock and network of that day.
 
-use super::count::{self, Counted, Report as Counts};
-use super::moments::Moment;
-use super::run::fault_or_input;
 use crate::exit::Exit;
 use crate::render;
 use anyhow::anyhow;
+use base::Moment;
+use base::replayed::{ProcessReplay, Replayed};
 use engine::listen::MakeConsumer;
-use engine::report::{ProcessReplay, Replayed};
 use events::{Discard, Plan};
+use investigate::count::{self, Counted, Report as Counts};
+use investigate::error::fault_or_input;
+use investigate::scene::Seen;
+use investigate::{Case, moments};
 use recording::Recording;
 use replay::outputs::Outputs;
 use replay::{Session, Shown};
@@ -41,7 +43,7 @@ pub struct Replay {
     /// Only this process, by its number in `whydunit info`
     #[arg(long, value_name = "N")]
     process: Option<u32>,
-    /// Go to a moment and show where it is: PLACE[#N], @TICKS, crash or end
+    /// Go to a moment and show where it is, such as PLACE#N, @TICK, crash or end
     #[arg(long, value_name = "MOMENT", conflicts_with_all = ["check", "count"])]
     at: Vec<Moment>,
     /// List what is in the log in place of replaying it
@@ -84,7 +86,7 @@ impl Replay {
             return list(&session, &numbers);
         }
         if !self.at.is_empty() {
-            return self.visit(&session);
+            return self.visit();
         }
         let mut reports: Vec<Report> = Vec::new();
         let several = numbers.len() > 1 && !self.silent && !self.json;
@@ -110,12 +112,17 @@ impl Replay {
     }
 
     /// Shows moments.
-    fn visit(&self, session: &Session) -> anyhow::Result<Exit> {
-        let mut line = session.timeline(self.process.unwrap_or(0)).map_err(fault_or_input)?;
+    fn visit(&self) -> anyhow::Result<Exit> {
+        let case = Case::open(&self.file, render::notices())?;
+        let process = case.process(self.process)?;
+        let mut line = case.timeline(process)?;
         for moment in &self.at {
-            let standing = moment.find(&mut line)?;
-            let seen = render::moment::Seen::of(&standing);
-            let text = if self.json { seen.json()? } else { seen.text() };
+            let standing = moments::seek(&case, process, &mut line, moment)?;
+            let seen = Seen::of(&case, process, &standing)?;
+            let text = match self.json {
+                true => serde_json::to_string(&seen)? + "\n",
+                false => render::scene::text(&seen),
+            };
             render::print(&text)?;
         }
         Ok(Exit::Clean)
@@ -160,7 +167,7 @@ impl Replay {
                 if reports.len() > 1 {
                     eprintln!("process {process}:");
                 }
-                eprint!("{}", counts.table());
+                eprint!("{}", super::count::table(counts));
             }
         }
         Ok(())

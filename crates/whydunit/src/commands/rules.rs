@@ -1,24 +1,7 @@
-//! Bug rules on the command line: which ones ([`choose`]), where the program's files are
-//! ([`modules`]), the consumer that checks while the program runs ([`watch`]) or is replayed
-//! ([`recorded`]), or that screens first ([`screened`]) and then follows what led to suspicions
-//! ([`windows`]), children that go on from their parent's state ([`forks`]), what nobody has written
-//! ([`unwritten`]), what was suspected ([`doubt`]), rules that are switched on and off meanwhile ([`switch`]).
+//! Bug rules on the command line: which ones, and what becomes of what they find.
 
-mod choose;
-mod doubt;
-mod forks;
-mod modules;
-pub mod quiet;
-pub mod recorded;
-pub mod screened;
-mod switch;
-mod unwritten;
-mod watch;
-pub mod windows;
-
-pub use choose::Chosen;
-pub use watch::{Found, Watch};
-
+use crate::render::style::Style;
+use investigate::check::{Choice, Chosen};
 use std::path::PathBuf;
 
 /// What every command that checks rules takes.
@@ -52,4 +35,42 @@ pub struct RuleArguments {
     /// Write the findings to a file as SARIF
     #[arg(long, value_name = "FILE")]
     sarif: Option<PathBuf>,
+}
+
+/// What was chosen, and what becomes of findings.
+pub struct Rules {
+    /// What is checked.
+    pub chosen: Chosen,
+    /// Whether a suppression is printed for each finding.
+    pub generate: bool,
+    /// Exit code if something was found.
+    pub exit_code: Option<u8>,
+    /// Where SARIF goes.
+    pub sarif: Option<PathBuf>,
+}
+
+impl RuleArguments {
+    /// Whether nobody says which rules are checked.
+    pub fn is_default(&self) -> bool {
+        self.rules.is_none()
+    }
+
+    /// Reads what the arguments name.
+    pub fn choose(&self) -> anyhow::Result<Rules> {
+        let choice = Choice {
+            rules: self.rules.clone(),
+            names: self.names.clone(),
+            allocators: self.allocators.clone(),
+            suppressions: self.suppressions.clone(),
+            first_only: self.stop_at_first,
+            switch: self.switch.clone(),
+            colour: Style::of(&std::io::stderr()) != Style::PLAIN,
+        };
+        Ok(Rules {
+            chosen: choice.read()?,
+            generate: self.gen_suppressions,
+            exit_code: self.error_exitcode,
+            sarif: self.sarif.clone(),
+        })
+    }
 }

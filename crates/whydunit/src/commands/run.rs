@@ -1,21 +1,23 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
-mod functions;
 mod observe;
 
-use super::rules::screened::Patience;
-use super::rules::windows::Look;
-use super::rules::{self, Chosen, Found, RuleArguments, Watch};
-use crate::exit::{Exit, OurFault};
+use super::rules::{RuleArguments, Rules};
+use crate::exit::Exit;
 use crate::render::run::RunReport;
 use crate::render::{self, Output};
 use anyhow::Context;
 use engine::config::Children;
-use engine::host::{self, Ending, Job, Outcome, RunError};
+use engine::host::{self, Ending, Job, Outcome};
 use engine::log_listen::Ears;
 use events::count::Counter;
 use events::file::Writer;
 use events::{Consumer, Discard, Plan};
+use investigate::check::screened::{self, Patience};
+use investigate::check::windows::Look;
+use investigate::check::{Found, Watch, quiet};
+use investigate::error::fault_or_input;
+use investigate::functions;
 use observe::{Changing, Observe};
 use std::ffi::OsString;
 use std::fs::File;
@@ -110,9 +112,9 @@ impl Run {
 
     /// Runs the program.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let chosen = self.rules.choose()?;
-        if !(chosen.rules.is_empty() || self.rules.is_default() && self.only_observes()) {
-            return self.check(&chosen);
+        let rules = self.rules.choose()?;
+        if !(rules.chosen.rules.is_empty() || self.rules.is_default() && self.only_observes()) {
+            return self.check(&rules);
         }
         let plan = self.observe.plan()?;
         let mut output = Output::of(self.output.as_deref(), self.json)?;
@@ -194,12 +196,13 @@ impl Consumer for Save {
 
 impl Run {
     /// Runs the program under rules.
-    fn check(&self, chosen: &Chosen) -> anyhow::Result<Exit> {
+    fn check(&self, rules: &Rules) -> anyhow::Result<Exit> {
+        let chosen = &rules.chosen;
         let mut output = Output::of(self.output.as_deref(), self.json)?;
         // A screen cannot end the program, and nothing is switched off while it is followed afterwards.
         let follows = chosen.first_only || chosen.switch.is_some();
         let screen = self.screen || self.rules.is_default() && !follows;
-        let cramped = screen && rules::screened::is_cramped();
+        let cramped = screen && screened::is_cramped();
         if cramped {
             render::note(
                 "the address space is limited (ulimit -v), which leaves no room for a screen: the \
@@ -207,14 +210,17 @@ impl Run {
             );
         }
         let (outcome, found) = match screen && !cramped {
-            true => rules::screened::screened(self.guest.job(), chosen, self.patience())?,
-            false => self.watch(chosen)?,
+            true => {
+                let (job, notices) = (self.guest.job(), render::notices());
+                screened::screened(job, chosen, self.patience(), &notices)?
+            }
+            false => self.watch(rules)?,
         };
         outcome.notes.iter().for_each(|note| render::note(note));
         let report = self.guest.run_report(&outcome).with_rules(found.findings());
         self.guest.write(&report, &mut output, self.json)?;
-        render::rules::epilogue(&found, chosen)?;
-        Ok(match (chosen.exit_code, found.is_empty()) {
+        render::rules::epilogue(&found, rules)?;
+        Ok(match (rules.exit_code, found.is_empty()) {
             (_, true) => match self.guest.exit(&outcome) {
                 Exit::Clean if found.unfollowed => Exit::Undecided,
                 exit => exit,
@@ -234,11 +240,12 @@ impl Run {
     }
 
     /// Checks the rules while the program runs.
-    fn watch(&self, chosen: &Chosen) -> anyhow::Result<(Outcome, Found)> {
+    fn watch(&self, rules: &Rules) -> anyhow::Result<(Outcome, Found)> {
+        let chosen = &rules.chosen;
         let watch = Watch::new(chosen);
         let mut job = self.guest.job();
         job.resolve = Some(watch.resolver());
-        job.plan = rules::quiet::quietened(watch.plan(), chosen);
+        job.plan = quiet::quietened(watch.plan(), chosen);
         let mut make = |process| watch.consumer(process);
         let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
         let found = watch.finish(&outcome.crashes);
@@ -351,14 +358,6 @@ fn run_job(
         render::note(note);
     }
     Ok(outcome)
-}
-
-/// Sorts what went wrong into our faults and unusable input.
-pub fn fault_or_input(error: RunError) -> anyhow::Error {
-    match error {
-        RunError::Fault { .. } => OurFault(error.to_string()).into(),
-        other => other.into(),
-    }
 }
 
 /// `whydunit native` (hidden): the guest in the engine's layout, on the bare processor.

@@ -1,18 +1,11 @@
 //! `whydunit step`: from one statement of a saved slice to the next, with the values it really had.
-//!
-//! Parts: [`stepper`] (goes to steps, and looks around there), `values` (what a step read and
-//! changed), `show` (as text).
-
-mod show;
-mod stepper;
-mod values;
 
 use crate::exit::Exit;
-use crate::render;
+use crate::render::{self, step as show};
 use anyhow::{Context, bail};
+use investigate::stepping::Stepper;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
-use stepper::Stepper;
 
 /// Arguments of `whydunit step`.
 #[derive(clap::Args)]
@@ -41,7 +34,7 @@ pub struct Step {
 impl Step {
     /// Steps.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let mut stepper = Stepper::open(&self.file)?;
+        let mut stepper = Stepper::open(&self.file, render::notices())?;
         if self.json {
             let text = serde_json::to_string_pretty(&show::all(&mut stepper)?)? + "\n";
             render::print(&text).context("standard output")?;

@@ -1,12 +1,13 @@
 //! What a check of rules has to say beyond its findings.
 
 use super::sarif::{self, Kinds};
-use crate::commands::rules::{Chosen, Found};
+use crate::commands::rules::Rules;
 use anyhow::Context;
+use investigate::check::Found;
 
 /// Suppressions, SARIF, and what could not be decided.
-pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
-    if chosen.generate {
+pub fn epilogue(found: &Found, rules: &Rules) -> anyhow::Result<()> {
+    if rules.generate {
         super::Output::Error.write(&found.suppressions().collect::<String>())?;
     }
     if found.suppressed > 0 {
@@ -28,9 +29,13 @@ pub fn epilogue(found: &Found, chosen: &Chosen) -> anyhow::Result<()> {
             undecided.rule, undecided.times
         ));
     }
-    if let Some(path) = &chosen.sarif {
-        let kinds: Kinds =
-            chosen.rules.iter().map(|rule| (rule.name.as_str(), rule.title.as_str())).collect();
+    if let Some(path) = &rules.sarif {
+        let kinds: Kinds = rules
+            .chosen
+            .rules
+            .iter()
+            .map(|rule| (rule.name.as_str(), rule.title.as_str()))
+            .collect();
         std::fs::write(path, sarif::render(&found.findings(), &kinds))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }

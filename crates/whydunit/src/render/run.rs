@@ -1,10 +1,11 @@
 //! How a run went: its end, and the crashes on the way there.
 
-use super::crash::{Crash, signal_name};
+use super::crash;
 use super::finding;
 use super::style::Style;
-use base::Finding;
-use engine::host::{Ending, Outcome};
+use base::{Ending, Finding};
+use engine::host::Outcome;
+use investigate::crash::{Crash, signal_name};
 use serde::Serialize;
 
 /// What there is to say about a run.
@@ -58,7 +59,7 @@ impl RunReport {
         let mut all = finding::render_all(rules, style);
         all.extend(self.findings.iter().filter_map(|reported| match reported {
             Reported::Rule(_) => None,
-            Reported::Crash(crash) => Some(crash.text(style)),
+            Reported::Crash(found) => Some(crash::text(found, style)),
         }));
         let mut text = all.join("\n");
         if let (End::Signal(signal), true) = (&self.ending, text.is_empty()) {

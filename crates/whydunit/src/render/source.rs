@@ -1,8 +1,8 @@
 //! Lines of source files, if they are at hand, and names of files as a reader would write them.
 
+pub use investigate::paths::shortened;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
 
 /// Lines shown before the one in question.
 const BEFORE: u32 = 3;
@@ -44,18 +44,6 @@ fn shown(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let text = text.trim_end().replace('\t', "    ");
     text.chars().filter(|c| !c.is_control()).take(WIDEST).collect()
-}
-
-/// The name of a file, without the current folder or the commit of Rust's own library.
-pub fn shortened(file: &str) -> String {
-    if let Some((_, below)) = file.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/')) {
-        return below.to_owned();
-    }
-    let here = std::env::current_dir().unwrap_or_default();
-    match Path::new(file).strip_prefix(&here) {
-        Ok(below) if !below.as_os_str().is_empty() => below.display().to_string(),
-        _ => file.to_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 /// Whether and how text is marked.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Style {
     colour: bool,
 }

@@ -4,6 +4,7 @@
 
 use super::format::{self, ACCESS, FIRST_EXIT, Item, Raw, THREAD, When};
 use super::{Moment, Trace};
+use base::Tick;
 use events::decode::Bases;
 use events::record::Cursor;
 use std::sync::Arc;
@@ -55,7 +56,9 @@ impl<'a> Backward<'a> {
             }
         }
         if let Some(exit) = self.kind(self.at).checked_sub(FIRST_EXIT) {
-            self.when.moment.0 -= u64::from(self.trace.blocks.extents[exit as usize].executed);
+            let extent = &self.trace.blocks.extents[exit as usize];
+            self.when.moment.0 -= u64::from(extent.executed);
+            self.when.tick.0 -= u64::from(extent.ticks);
         }
         match self.read(self.at)? {
             Raw::Item(item) => Some((self.when, self.completed(item))),
@@ -113,7 +116,9 @@ impl<'a> Backward<'a> {
         }
         self.at = self.index.len();
         let (thread, bases) = self.switches.last().map_or_else(Default::default, |s| (s.1, s.2));
-        self.when = When { thread, bases, moment: Moment(chunk.before + chunk.executed) };
+        let moment = Moment(chunk.before + chunk.executed);
+        let tick = Tick(chunk.tick.0 + chunk.ticks);
+        self.when = When { thread, bases, moment, tick };
         Some(())
     }
 }

@@ -15,6 +15,7 @@
 
 use crate::dependence::Moment;
 use crate::dependence::block::Extent;
+use base::Tick;
 use events::decode::Bases;
 use events::record::{self, Cursor};
 use events::shape::{Access, Segment, Source};
@@ -129,6 +130,8 @@ pub struct When {
     pub bases: Bases,
     /// Instructions executed before it.
     pub moment: Moment,
+    /// Ticks before it.
+    pub tick: Tick,
 }
 
 /// Reads the next record.

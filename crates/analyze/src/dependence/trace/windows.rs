@@ -7,6 +7,7 @@
 
 use super::writer::Writer;
 use crate::dependence::block::Blocks;
+use base::Tick;
 use events::Decoder;
 use events::decode::{Event, Record};
 use std::ops::Range;
@@ -23,6 +24,8 @@ pub struct Closed {
     pub bytes: Arc<[u8]>,
     pub before: u64,
     pub executed: u64,
+    pub tick: Tick,
+    pub ticks: u64,
 }
 
 /// Part of a run.
@@ -34,6 +37,9 @@ pub struct Chunk {
     /// Instructions executed before it, and in it.
     pub before: u64,
     pub executed: u64,
+    /// Ticks before it, and in it.
+    pub tick: Tick,
+    pub ticks: u64,
 }
 
 /// A stretch of the run that can be had again.
@@ -72,6 +78,11 @@ impl Windows {
         Self { most_bytes: Some(most_bytes), again, ..Self::default() }
     }
 
+    /// The run begins at this tick.
+    pub fn begin_at(&mut self, tick: Tick) {
+        self.start.begin_at(tick);
+    }
+
     /// All chunks, in order.
     pub fn chunks(&self) -> &[Chunk] {
         &self.chunks
@@ -103,10 +114,10 @@ impl Windows {
 
     /// Adds a chunk to the window that is being written.
     pub fn push(&mut self, closed: Closed) {
-        let Closed { bytes, before, executed } = closed;
+        let Closed { bytes, before, executed, tick, ticks } = closed;
         let (size, window) = (bytes.len() as u64, self.windows.len());
         self.kept += size;
-        self.chunks.push(Chunk { bytes: Some(bytes), size, window, before, executed });
+        self.chunks.push(Chunk { bytes: Some(bytes), size, window, before, executed, tick, ticks });
     }
 
     /// Ends a window, and drops old ones if there is too much.
@@ -163,8 +174,8 @@ impl Again {
         let stream = past.again(number)?;
         let written = write(window.start.clone(), &stream, blocks)?;
         let same = |(new, old): (&Closed, &Chunk)| {
-            (new.bytes.len() as u64, new.before, new.executed)
-                == (old.size, old.before, old.executed)
+            (new.bytes.len() as u64, new.before, new.executed, new.tick, new.ticks)
+                == (old.size, old.before, old.executed, old.tick, old.ticks)
         };
         let old = &chunks[window.chunks.clone()];
         if written.len() != old.len() || !written.iter().zip(old).all(same) {

@@ -9,6 +9,7 @@ use crate::dependence::block::Blocks;
 use crate::dependence::calls::{Calls, Left, Maker};
 use crate::dependence::system_calls;
 use crate::semantics::Form;
+use base::Tick;
 use events::decode::{Bases, Record};
 use rustc_hash::FxHashMap;
 
@@ -35,6 +36,9 @@ pub struct Writer {
     /// Instructions so far.
     pub executed: u64,
     open_before: u64,
+    /// Ticks so far.
+    pub tick: Tick,
+    open_tick: Tick,
     thread: u32,
     bases: Bases,
     /// Accesses of the next exit's instruction.
@@ -58,6 +62,11 @@ struct ThreadWriter {
 }
 
 impl Writer {
+    /// Nothing has been written yet, and the run begins at this tick.
+    pub fn begin_at(&mut self, tick: Tick) {
+        (self.tick, self.open_tick) = (tick, tick);
+    }
+
     /// Whether a chunk is full.
     pub fn is_full(&self) -> bool {
         self.open.len() >= CHUNK && self.current.landing.is_none()
@@ -77,9 +86,10 @@ impl Writer {
         self.land_all(blocks);
         let bytes = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK + 4096));
         let (before, executed) = (self.open_before, self.executed - self.open_before);
-        self.open_before = self.executed;
+        let (tick, ticks) = (self.open_tick, self.tick.0 - self.open_tick.0);
+        (self.open_before, self.open_tick) = (self.executed, self.tick);
         self.thread_record();
-        Some(Closed { bytes: bytes.into(), before, executed })
+        Some(Closed { bytes: bytes.into(), before, executed, tick, ticks })
     }
 
     /// Everything but the execution of a superblock.
@@ -196,6 +206,7 @@ impl Writer {
         self.word(id + FIRST_EXIT);
         self.open.extend(payload);
         self.executed += u64::from(exit.executed);
+        self.tick.0 += u64::from(blocks.extents[id as usize].ticks);
         self.current.last = Some(id);
         if let Some(replaced) = exit.lands {
             self.land_anyway(blocks);

@@ -6,8 +6,24 @@ use crate::semantics::Parts;
 use crate::slice::at::At;
 use crate::slice::graph::{Because, Edge, Kind, Node, What};
 use crate::slice::wanters::Found;
+use base::Tick;
 
 const KINDS: [Kind; 3] = [Kind::Value, Kind::Address, Kind::Control];
+
+/// What executed, and when.
+pub(super) struct Ran {
+    pub instruction: Option<u32>,
+    pub moment: Moment,
+    pub tick: Option<Tick>,
+}
+
+impl Ran {
+    /// Where it stands is of interest only if it is kept.
+    fn of(walk: &Walk<'_>, at: &At<'_>) -> Self {
+        let tick = walk.keeps_edges().then(|| at.tick(&walk.trace.blocks));
+        Self { instruction: Some(at.id), moment: at.moment(), tick }
+    }
+}
 
 impl Walk<'_> {
     pub(super) fn keeps_edges(&self) -> bool {
@@ -21,7 +37,7 @@ impl Walk<'_> {
         }
         self.count(at.id);
         let instance = if self.keeps_edges() { self.instance(at) } else { 0 };
-        let node = self.node(What::Executed, Some(at.id), at.moment(), instance, found);
+        let node = self.node(What::Executed, Ran::of(self, at), instance, found);
         if !self.expands(node) {
             return;
         }
@@ -52,7 +68,7 @@ impl Walk<'_> {
         if self.takes_part(at.moment()) {
             self.count(at.id);
             let instance = if self.keeps_edges() { self.instance(at) } else { 0 };
-            let node = self.node(input.what, Some(at.id), at.moment(), instance, &input.found);
+            let node = self.node(input.what, Ran::of(self, at), instance, &input.found);
             if self.expands(node) {
                 self.wait(at, node);
             }
@@ -65,14 +81,7 @@ impl Walk<'_> {
         kept.is_none_or(|kept| kept.depth < self.question.depth)
     }
 
-    pub(super) fn node(
-        &mut self,
-        what: What,
-        instruction: Option<u32>,
-        moment: Moment,
-        instance: i64,
-        found: &Found,
-    ) -> u32 {
+    pub(super) fn node(&mut self, what: What, ran: Ran, instance: i64, found: &Found) -> u32 {
         if !self.keeps_edges() {
             return NO_NODE;
         }
@@ -84,7 +93,9 @@ impl Walk<'_> {
         let (thread, frame) = (self.number, self.frame());
         let depth = |user: &(u32, Kind, Because)| self.slice.nodes[user.0 as usize].depth + 1;
         let depth = found.iter().map(depth).min().unwrap_or(1);
-        self.slice.nodes.push(Node { what, instruction, thread, moment, instance, frame, depth });
+        let Ran { instruction, moment, tick } = ran;
+        let node = Node { what, instruction, thread, moment, tick, instance, frame, depth };
+        self.slice.nodes.push(node);
         let node = self.slice.nodes.len() as u32 - 1;
         self.connect(node, found);
         node

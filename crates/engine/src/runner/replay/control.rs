@@ -21,7 +21,7 @@ pub struct Control {
     /// How often the instruction of the goal was met.
     pub hits: u64,
     /// Whether the instruction at this moment has been counted.
-    counted: Option<(u64, u64)>,
+    counted: Option<(u64, u64, i32)>,
 }
 
 /// Longest message.
@@ -44,16 +44,21 @@ pub fn is_at_goal() -> bool {
 /// Whether the running thread is about to execute the instruction of the goal for the last time
 /// that counts. Counts how often it does.
 pub fn meets_place() -> bool {
-    let here = (clock::now(), cpu().registers.pc);
+    let here = here();
     let Some(control) = &mut replayer().control else { return false };
-    match control.goal {
-        Goal::Hit { pc, count } if here.1 == pc && control.counted != Some(here) => {
-            control.counted = Some(here);
-            control.hits += 1;
-            control.hits == count
-        }
-        _ => false,
+    let Goal::Hit { pcs, thread, count } = &control.goal else { return false };
+    let meant = pcs.contains(&here.1) && thread.is_none_or(|thread| thread == here.2);
+    if !meant || control.counted == Some(here) {
+        return false;
     }
+    control.counted = Some(here);
+    control.hits += 1;
+    control.hits == *count
+}
+
+/// Ticks, next instruction and thread. Two threads can stand at the same place at the same tick.
+fn here() -> (u64, u64, i32) {
+    (clock::now(), cpu().registers.pc, replayer().contexts.number())
 }
 
 /// The time and the address that the goal lies at, if it has them.
@@ -104,8 +109,8 @@ fn go(to: Goal, plan: Option<Box<Plan>>) {
         // A consumer of its own, which knows no shapes yet.
         engine.cache.flush();
     }
-    let places: Vec<u64> = match to {
-        Goal::Hit { pc, .. } => vec![pc],
+    let places: Vec<u64> = match &to {
+        Goal::Hit { pcs, .. } => pcs.clone(),
         _ => Vec::new(),
     };
     if plan != engine.config.plan || plan.emits() || engine.stops.watched() != places {
@@ -113,9 +118,10 @@ fn go(to: Goal, plan: Option<Box<Plan>>) {
         engine.set_plan(plan);
     }
     engine.record_thread(replayer().contexts.number());
+    let here = here();
     if let Some(control) = &mut replayer().control {
         // Where it stands now has been met before it stood still.
-        control.counted = Some((clock::now(), cpu().registers.pc));
+        control.counted = Some(here);
         (control.goal, control.hits) = (to, 0);
     }
 }

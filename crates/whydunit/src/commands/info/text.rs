@@ -1,9 +1,9 @@
 //! What is in a recording, for people: what a reader wants first, then the tree of processes.
 
 use super::{Contents, Process};
-use crate::render::crash::signal_name;
 use crate::render::shell;
 use crate::render::style::Style;
+use investigate::crash::signal_name;
 use recording::{End, Origin, Text};
 use std::collections::BTreeMap;
 use std::fmt::Write;

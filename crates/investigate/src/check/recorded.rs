@@ -1,0 +1,92 @@
+//! Rules over a recording.
+
+use super::choose::Chosen;
+use super::watch::{Found, Watch};
+use crate::error::fault_or_input;
+use crate::notices::Notices;
+use analyze::rules::machine::allocator::{Allocators, Role};
+use base::ModuleMap;
+use events::plan::{HeapFunction, HeapRole};
+use recording::log::{self, Entry};
+use recording::{Origin, ProcessStart, Recording};
+use replay::{Session, Shown};
+
+/// Checks one process of a recording.
+pub fn check(
+    session: &Session,
+    process: u32,
+    chosen: &Chosen,
+    notices: &Notices,
+) -> anyhow::Result<Found> {
+    let watch = Watch::new(chosen);
+    let (plan, consumer) = watch.replayed(process as i32, &mapped(session, process)?);
+    let mut consumer = Some(consumer);
+    let mut make = |_| consumer.take().unwrap_or_else(|| Box::new(events::Discard::default()));
+    let (replayed, mut crashes) = session
+        .replay_and_report(process, plan, Shown::Nothing, &mut make)
+        .map_err(fault_or_input)?;
+    if let Some(divergence) = &replayed.divergence {
+        notices.tell(&format!("the replay went another way: {}", divergence.what));
+    }
+    // The runner that replays has another number.
+    crashes.iter_mut().for_each(|crash| crash.process = process as i32);
+    Ok(watch.finish(&crashes))
+}
+
+/// Which of the programs that its process executed one after the other, from 0.
+pub fn number_of_program(recording: &Recording, start: &ProcessStart) -> usize {
+    let before = recording.processes().iter().take_while(|other| other.process != start.process);
+    before.filter(|other| other.pid == start.pid).count()
+}
+
+/// The functions of allocators as a plan has them.
+pub fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
+    let function = |name: String| {
+        let allocator = allocators.named(&name)?;
+        let role = match allocator.role {
+            Role::Allocate { size, count, .. } => HeapRole::Allocate(size, count),
+            Role::AllocateFixed { bytes } => HeapRole::AllocateFixed(bytes),
+            Role::Resize { size, count } => HeapRole::Resize(size, count),
+            Role::AllocateTo { size } => HeapRole::AllocateTo(size),
+            Role::Free => HeapRole::Free,
+            Role::Measure => HeapRole::Measure,
+            Role::Tend => HeapRole::Tend,
+        };
+        // Families are few; those of a file with more than fit are told apart less well.
+        let family = allocator.family as u8;
+        let zeroed = matches!(allocator.role, Role::Allocate { zeroed: true, .. });
+        Some(HeapFunction { name, role, family, zeroed, at: Vec::new() })
+    };
+    allocators.names().into_iter().filter_map(function).collect()
+}
+
+/// Every piece of a file that the process has mapped, or was forked with. How long one is, its log
+/// does not say.
+pub fn mapped(session: &Session, process: u32) -> anyhow::Result<Vec<ModuleMap>> {
+    let known = session.recording().processes();
+    let start = known.iter().find(|start| start.process == process);
+    let forked = start.filter(|start| start.origin != Origin::Exec);
+    // A parent is always older, so this has an end.
+    let parent = forked.and_then(|start| start.parent).filter(|parent| *parent < process);
+    let mut maps = parent.map_or(Ok(Vec::new()), |parent| mapped(session, parent))?;
+    let mut answer = 0;
+    for (entry, _) in log::entries(session.recording().log(process)?) {
+        match entry {
+            Entry::Image(image) => {
+                for mapping in image.mappings {
+                    let Some(path) = mapping.path else { continue };
+                    let (start, end, offset) = (mapping.start, mapping.end, mapping.offset);
+                    maps.push(ModuleMap { start, end, offset, path });
+                }
+            }
+            Entry::Call(call) => answer = call.answer,
+            Entry::Mapped { path, view } => {
+                let (start, offset) = (answer as u64, view.offset);
+                let end = start.saturating_add(view.size.saturating_sub(offset));
+                maps.push(ModuleMap { start, end, offset, path });
+            }
+            _ => {}
+        }
+    }
+    Ok(maps)
+}

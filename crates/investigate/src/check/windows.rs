@@ -1,0 +1,344 @@
+//! Decides what is suspicious in a long run by following only what led there: a **window** of the recording
+//! that ends right behind the suspicion. If that does not tell what a pointer was made from, a longer one
+//! does (`analyze::rules::machine::window`).
+
+use super::choose::Chosen;
+use super::modules::Modules;
+use super::recorded::mapped;
+use super::watch::{Found, Watch, fault};
+use crate::error::fault_or_input;
+use crate::program::program_of;
+use crate::scene::{At, registers_of};
+use analyze::rules::hit::{Hit, Subject};
+use analyze::rules::machine::{Start, Words};
+use analyze::rules::needs::is_local;
+use analyze::rules::stream::{Stream, Suspicion};
+use anyhow::Context;
+use base::CrashReport;
+use events::plan::{BETWEEN, CALL, FREED, TAIL, UNWRITTEN};
+use events::{Consumer, Plan};
+use recording::ProcessStart;
+use replay::{Instant, Session, Standing, Timeline};
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, PoisonError};
+use symbols::FoundBy;
+
+/// Ticks that the longest window has, if nobody says otherwise: some 50 million instructions.
+const LONGEST: u64 = 1 << 23;
+
+/// What the others have of that.
+const PARTS: [u64; 3] = [64, 8, 1];
+
+/// Ticks behind a suspicion that are followed too: a wrong address is used somewhat later than it is made.
+const BEHIND: u64 = 64;
+
+/// Frames that are looked for where a window begins.
+const FRAMES: usize = 64;
+
+/// How far to look.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Ticks of the longest window.
+    pub longest: u64,
+    /// Moments that are suspected without a reason, to see that nothing is found.
+    pub moments: u64,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { longest: LONGEST, moments: 0 }
+    }
+}
+
+/// What became of suspicions.
+pub struct Decided {
+    /// What rules found.
+    pub found: Found,
+    /// How many suspicions no window was long enough for.
+    pub open: usize,
+}
+
+/// Something that a window leads to.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    time: u64,
+    suspicion: Option<Suspicion>,
+    crash: Option<&'a CrashReport>,
+}
+
+/// What a window says of a case.
+enum Verdict {
+    /// A rule found something; whether the chain of a pointer goes back further.
+    Found { cut: bool },
+    /// Rules find nothing there.
+    Nothing,
+    /// The window was not long enough.
+    Open,
+}
+
+/// Decides what is suspicious in one process, and why it crashed.
+pub fn decide(
+    session: &Session,
+    start: &ProcessStart,
+    suspicions: &[Suspicion],
+    crash: Option<&CrashReport>,
+    (chosen, look): (&Chosen, Look),
+) -> anyhow::Result<Decided> {
+    let mut court = Court::new(session, start, chosen)?;
+    let end = court.line.end().map_err(fault_or_input)?.time;
+    let cases = cases(suspicions, crash, look.moments, end);
+    let begins =
+        |case: &Case<'_>| PARTS.map(|part| case.time.saturating_sub((look.longest / part).max(1)));
+    let marks = court.marks(cases.iter().flat_map(begins).collect())?;
+    let (mut hits, mut open) = (Vec::new(), 0);
+    for case in &cases {
+        let decided = court.hear(case, begins(case), &marks, &mut hits)?;
+        open += usize::from(!decided && case.suspicion.is_some());
+    }
+    let mut decided = Decided { found: Found::default(), open };
+    decided.found.broken = court.broken;
+    let program = court.modules.program();
+    for hit in &hits {
+        decided.found.add(start.pid, hit, &program, &chosen.suppressions);
+    }
+    Ok(decided)
+}
+
+/// What there is to decide in a process that ended at this time.
+fn cases<'a>(
+    suspicions: &[Suspicion],
+    crash: Option<&'a CrashReport>,
+    moments: u64,
+    end: u64,
+) -> Vec<Case<'a>> {
+    let nothing = Case { time: end, suspicion: None, crash: None };
+    let suspected =
+        |one: &Suspicion| Case { time: one.time.min(end), suspicion: Some(*one), ..nothing };
+    let mut cases: Vec<Case<'_>> = suspicions.iter().map(suspected).collect();
+    cases.extend(crash.map(|crash| Case { crash: Some(crash), ..nothing }));
+    cases.extend((1..=moments).map(|part| Case { time: end / (moments + 1) * part, ..nothing }));
+    cases
+}
+
+/// A process, and what is needed to follow it.
+struct Court {
+    line: Timeline,
+    /// Observes everything.
+    plan: Plan,
+    /// Observes allocations.
+    sketch: Plan,
+    modules: Modules,
+    /// Knows all that is known before the process begins.
+    fresh: Stream,
+    /// Whether events were broken anywhere.
+    broken: bool,
+}
+
+/// Where a window may begin.
+struct Mark {
+    time: u64,
+    standing: Standing,
+    /// Knows all blocks.
+    stream: Stream,
+}
+
+impl Court {
+    fn new(session: &Session, start: &ProcessStart, chosen: &Chosen) -> anyhow::Result<Self> {
+        let rules = chosen.rules.iter().filter(|rule| is_local(rule)).cloned().collect();
+        let watch = Watch::new(&Chosen { rules, ..chosen.clone() });
+        let (plan, detector, modules) = watch.prepared(&mapped(session, start.process)?);
+        let (functions, forks) = (plan.functions.clone(), plan.forks);
+        let sketch = Plan { functions, forks, ..Plan::default() };
+        let mut line = session.timeline(start.process).map_err(fault_or_input)?;
+        // Windows begin at marks of their own.
+        line.limit_checkpoints(0);
+        Ok(Self { line, plan, sketch, modules, fresh: Stream::new(detector), broken: false })
+    }
+
+    /// Goes through the run and leaves marks at these times.
+    fn marks(&mut self, times: BTreeSet<u64>) -> anyhow::Result<Vec<Mark>> {
+        let mut here = self.line.begin().map_err(fault_or_input)?;
+        let mut stream = self.fresh.branch();
+        stream.detector_mut().only_allocations();
+        let mut marks = Vec::new();
+        for time in times {
+            if time > here.at.time {
+                stream = self.observe(&mut here, Some(time), self.sketch.clone(), stream)?;
+            }
+            let standing = self.line.copy(&here).map_err(fault_or_input)?;
+            marks.push(Mark { time, standing, stream: stream.branch() });
+        }
+        Ok(marks)
+    }
+
+    /// Follows windows that lead to a case, until one decides it. Whether one did.
+    fn hear(
+        &mut self,
+        case: &Case<'_>,
+        begins: [u64; PARTS.len()],
+        marks: &[Mark],
+        hits: &mut Vec<Hit>,
+    ) -> anyhow::Result<bool> {
+        let mut decided = false;
+        for begin in begins {
+            let Some(mark) = marks.iter().find(|mark| mark.time == begin) else { continue };
+            let stream = self.follow(case, mark, false)?;
+            let verdict = verdict(case, &stream, begin == 0);
+            stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+            decided |= !matches!(verdict, Verdict::Open);
+            if matches!(verdict, Verdict::Found { cut: false } | Verdict::Nothing) || begin == 0 {
+                break;
+            }
+        }
+        // What was written nobody can guess.
+        let helps = case.suspicion.is_none_or(|one| one.bits != UNWRITTEN);
+        let last = marks.iter().find(|mark| mark.time == begins[PARTS.len() - 1]);
+        if let Some(mark) = last.filter(|mark| !decided && helps && mark.time > 0) {
+            let stream = self.follow(case, mark, true)?;
+            decided = matches!(verdict(case, &stream, false), Verdict::Found { .. });
+            stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        }
+        Ok(decided)
+    }
+
+    /// Follows everything from a mark to a case. `guesses`: what older pointers were made from.
+    fn follow(&mut self, case: &Case<'_>, mark: &Mark, guesses: bool) -> anyhow::Result<Stream> {
+        let mut stream = match mark.time {
+            0 => self.fresh.branch(),
+            _ => {
+                let mut stream = mark.stream.branch();
+                let suspects = case.suspicion.map(|one| one.pc).into_iter().collect();
+                let words = match guesses {
+                    true => Some(words(self.line.copy(&mark.standing).map_err(fault_or_input)?)),
+                    false => None,
+                };
+                let start = Start { words, ..beginning(&mark.standing) };
+                stream.detector_mut().begin_window(&start, suspects);
+                stream
+            }
+        };
+        let mut from = self.line.copy(&mark.standing).map_err(fault_or_input)?;
+        let to = case.crash.is_none().then_some(case.time + BEHIND);
+        stream = self.observe(&mut from, to, self.plan.clone(), stream)?;
+        if let Some(crash) = case.crash {
+            fault(&mut stream, crash);
+        }
+        self.broken |= stream.broken;
+        Ok(stream)
+    }
+
+    /// Goes on to a time, or to the end, and tells a stream what happens.
+    fn observe(
+        &mut self,
+        from: &mut Standing,
+        to: Option<u64>,
+        plan: Plan,
+        stream: Stream,
+    ) -> anyhow::Result<Stream> {
+        let back = Arc::new(Mutex::new(None));
+        let sketches = !plan.memory;
+        let carrier = Carrier { stream: Some(stream), sketches, back: back.clone() };
+        let to = to.map(|time| Instant { time, pc: None });
+        self.line.observe_on(from, to, plan, Box::new(carrier)).map_err(fault_or_input)?;
+        let stream = back.lock().unwrap_or_else(PoisonError::into_inner).take();
+        stream.context("the replay has not given back what it was to tell")
+    }
+}
+
+/// What the thread is doing where a window begins, as far as that is certain.
+fn beginning(standing: &Standing) -> Start {
+    let thread = &standing.at.thread;
+    let program = program_of(&standing.at.modules);
+    let stack = program.unwind_at_most(&registers_of(thread), &At(standing), FRAMES);
+    let pairs = stack.frames.iter().zip(stack.frames.iter().skip(1));
+    let certain = pairs.take_while(|(_, caller)| caller.found_by == FoundBy::CallFrameInfo);
+    let call = |(callee, caller): (&symbols::Frame, &symbols::Frame)| {
+        Some((caller.code().0, callee.cfa?.0.wrapping_sub(8)))
+    };
+    let mut calls: Vec<(u64, u64)> = certain.map_while(call).collect();
+    calls.reverse();
+    Start { registers: thread.general, calls, words: None }
+}
+
+/// What memory holds where a process stands.
+fn words(standing: Standing) -> Words {
+    const PAGE: u64 = 4096;
+    const WORD: usize = 8;
+    let pages = Mutex::new(HashMap::new());
+    Arc::new(move |address| {
+        let mut pages = pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let page = pages.entry(address / PAGE).or_insert_with(|| {
+            let mut bytes = vec![0; PAGE as usize];
+            let read = standing.read(address & !(PAGE - 1), &mut bytes);
+            (read == bytes.len()).then_some(bytes)
+        });
+        let at = (address % PAGE) as usize;
+        let word = page.as_ref()?.get(at..at + WORD)?;
+        Some(u64::from_le_bytes(word.try_into().ok()?))
+    })
+}
+
+/// What a stream that was told of a window says of a case. `whole`: the window is all that led there.
+fn verdict(case: &Case<'_>, stream: &Stream, whole: bool) -> Verdict {
+    let detector = stream.detector();
+    let is_about = |hit: &&Hit| case.suspicion.is_none_or(|suspicion| answers(hit, suspicion));
+    let mut about = detector.hits().iter().filter(is_about).peekable();
+    if about.peek().is_some() {
+        let cut = !about.any(|hit| !is_cut(hit));
+        return Verdict::Found { cut };
+    }
+    let accesses = |one: Suspicion| one.bits & (FREED | BETWEEN | TAIL) != 0 && one.bits != CALL;
+    let known = |one: Suspicion| accesses(one) && !detector.is_unknown(one.pc);
+    match whole || case.suspicion.is_some_and(known) {
+        true => Verdict::Nothing,
+        false => Verdict::Open,
+    }
+}
+
+/// Whether something that was found may be what was suspected.
+fn answers(hit: &Hit, suspicion: Suspicion) -> bool {
+    match suspicion.bits {
+        CALL => matches!(hit.subject, Subject::Release { .. } | Subject::Allocation { .. }),
+        bits if bits & (FREED | BETWEEN | TAIL) != 0 => hit.stack.first() == Some(&suspicion.pc),
+        // Where an address is made it is not used yet, and a comparison decides nothing by itself.
+        _ => true,
+    }
+}
+
+fn is_cut(hit: &Hit) -> bool {
+    hit.chains.iter().any(|chain| chain.cut)
+}
+
+/// Keeps something that was found once, as it was found with the longest chain. How often it happened a
+/// window does not tell.
+fn keep(hits: &mut Vec<Hit>, hit: &Hit) {
+    let same =
+        |known: &&mut Hit| known.rule == hit.rule && known.stack.first() == hit.stack.first();
+    match hits.iter_mut().find(same) {
+        Some(known) if is_cut(known) && !hit.guessed => *known = Hit { count: 1, ..hit.clone() },
+        Some(_) => {}
+        None => hits.push(Hit { count: 1, ..hit.clone() }),
+    }
+}
+
+/// Tells a stream what is observed, and gives it back.
+struct Carrier {
+    stream: Option<Stream>,
+    /// Whether only allocations are told.
+    sketches: bool,
+    back: Arc<Mutex<Option<Stream>>>,
+}
+
+impl Consumer for Carrier {
+    fn records(&mut self, bytes: &[u8]) {
+        let Some(stream) = &mut self.stream else { return };
+        stream.records(bytes);
+        if self.sketches {
+            stream.detector_mut().machine.condense();
+        }
+    }
+
+    fn end(&mut self) {
+        *self.back.lock().unwrap_or_else(PoisonError::into_inner) = self.stream.take();
+    }
+}
