@@ -263,6 +263,10 @@ mod tests {
     #[test]
     fn a_change_of_the_format_is_a_new_version() {
         let found = (VERSION, checksum(&sample()));
-        assert_eq!(found, (9, 1_944_397_399), "the format has changed: raise VERSION, then put both here");
+        assert_eq!(
+            found,
+            (9, 1_944_397_399),
+            "the format has changed: raise VERSION, then put both here"
+        );
     }
 }
