@@ -3,12 +3,10 @@
 //! A plan is plain data in independent parts: whoever wants only the calls of `malloc` pays only for
 //! those. The engine turns it into code; [`crate::record`] says what each part becomes in the stream.
 //!
-//! ```
-//! use events::plan::{Execution, Plan, Stops, Syscalls};
-//!
-//! let trace = Plan::observing(Execution::Addresses).with_syscalls(Syscalls::Ranges);
-//! let calls = Plan { stops: Stops::at_functions(vec![0x40_1136]), ..Plan::default() };
-//! assert!(trace.check().is_ok() && calls.check().is_ok());
+//! ```text
+//! Plan::observing(Execution::Addresses).with_syscalls(Syscalls::Ranges)
+//! Plan { stops: Stops::at_functions(vec![0x40_1136]), ..Plan::default() }
+//! Plan { scope: Scope { threads: vec![3], ..Scope::default() }, ..Plan::screening(screen) }
 //! ```
 
 mod conflict;

@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn outside_of_the_scope_only_what_concerns_the_whole_program_is_left() {
-        let scope = Scope { code: vec![0..1], ..Scope::default() };
+        let scope = Scope { code: vec![0..1, 4..5], ..Scope::default() };
         let screens = vec![Screen::Heap(Heap { provenance: true, ..Heap::default() })];
         let plan = Plan { scope, screens, ..Plan::observing(Execution::Values) }.with_ticks(true);
         let inside = Instrumentation::inside(&plan);

@@ -13,8 +13,8 @@ use crate::runner::translate::superblock::{Guest, Superblock};
 use events::shape::Segment;
 use iced_x86::{Instruction, Mnemonic, OpKind, Register};
 
-/// Displacements from which on an access may leave its block. Below, it would have to lie in the next block but not
-/// between the two.
+/// Displacements from which on an access may leave its block. Below, it would have to lie in the next block
+/// but not between the two.
 const FAR: u64 = 64;
 
 /// Bytes of a vector, at least.
