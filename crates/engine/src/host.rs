@@ -13,6 +13,7 @@ use crate::log_ring::SHARED_BYTES;
 use crate::report::{CrashReport, Divergence, ModuleMap, ProcessReplay};
 use crate::runner::{start, sys};
 pub use base::Ending;
+use events::plan::Conflict;
 use events::{Discard, Plan};
 use listen::{Events, Finder, Heard, Listener};
 use std::ffi::{CString, OsStr, OsString};
@@ -115,6 +116,8 @@ pub enum RunError {
     Unreadable(String),
     /// A replay went another way than the recording.
     Diverged(Box<Divergence>),
+    /// Parts of the plan cannot be had together.
+    Plan(Conflict),
     /// A fault of our own: what, and where the guest was.
     Fault {
         /// What happened.
@@ -139,6 +142,7 @@ impl std::fmt::Display for RunError {
             ),
             Self::System(what, error) => write!(out, "cannot {what}: {error}"),
             Self::Unreadable(why) => write!(out, "{why}"),
+            Self::Plan(conflict) => write!(out, "{conflict}"),
             Self::Diverged(divergence) => write!(
                 out,
                 "the replay went another way than the recording, in thread {} at tick {}, {:#x}: {}",
@@ -162,6 +166,7 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
 
 /// Runs a job to its end; events and log of each process go where they are heard.
 pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
+    job.plan.check_live().map_err(RunError::Plan)?;
     let path = find_program(&job.program)?;
     image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
     let (reader, writer) = pipe("make a pipe")?;
@@ -193,7 +198,7 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     let config = Config {
         program: path.clone().into_os_string().into_vec(),
         children: job.children,
-        plan: Plan { ticks: job.plan.ticks || recording.is_some(), ..job.plan.clone() },
+        plan: job.plan.clone().with_ticks(job.plan.observe.ticks || recording.is_some()),
         controlled: job.controlled,
         recording,
         replaying: None,
@@ -222,7 +227,8 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     drop((writer, channel, lifeline, lifeline_read, own, config, shared, table));
     let events = Events::new(ears, rings);
     let (status, (heard, open)) = std::thread::scope(|scope| {
-        let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
+        let names = job.plan.names().map(str::to_owned).collect();
+        let finder = Finder { resolve: job.resolve.clone(), names };
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         let status = supervisor.wait(child.id() as i32, true);
         let killed = status.as_ref().is_ok_and(|status| is_killed(*status));
@@ -456,6 +462,7 @@ pub fn replay(
     job: &ReplayJob<'_>,
     ears: Ears<'_>,
 ) -> Result<(Vec<ProcessReplay>, Vec<CrashReport>), RunError> {
+    job.plan.check().map_err(RunError::Plan)?;
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -467,7 +474,7 @@ pub fn replay(
     let config = Config {
         program: Vec::new(),
         children: Children::Native,
-        plan: Plan { ticks: true, ..job.plan.clone() },
+        plan: job.plan.clone().with_ticks(true),
         controlled: false,
         rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
         superblock_limit: job.superblock_limit,

@@ -7,7 +7,7 @@ use crate::ring::{
     MAIL_OFFSET, Order, RING_BYTES,
 };
 use crate::runner::layout::{SHADOW_BASE, USER_END};
-use crate::runner::screen;
+use crate::runner::screens::shadow;
 use events::plan::{GRANULE, Paint};
 use events::{Consumer, Control, Plan, Process};
 use std::collections::VecDeque;
@@ -340,7 +340,7 @@ impl Control for Remote {
             return;
         }
         let (first, last) = (paint.range.start / GRANULE, (end - 1) / GRANULE);
-        let bits = [screen::stored(paint.bits); 4096];
+        let bits = [shadow::stored(paint.bits); 4096];
         let mut at = first;
         while at <= last {
             let count = (last + 1 - at).min(bits.len() as u64);

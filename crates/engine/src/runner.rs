@@ -4,7 +4,7 @@
 //! * [`engine`] is the dispatcher; [`translate`] and [`cache`] make and keep translations;
 //! * [`syscall`], [`signal`], [`thread`] and [`baton`] stand between the guest and the kernel;
 //! * [`record`] writes down what a replay needs, [`replay`] does it again;
-//! * [`screen`] tests accesses, [`heap`] paints blocks for it, [`stops`] are places of probes and patches, [`orders`] come from the
+//! * [`screens`] test what is executed, [`stops`] are places of probes and patches, [`orders`] come from the
 //!   host while the guest runs;
 //! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
 //!
@@ -25,20 +25,16 @@ pub mod follow;
 pub mod futex;
 pub mod guard;
 pub mod guest;
-pub mod heap;
 pub mod layout;
-pub mod ledger;
 pub mod load;
 pub mod memory;
 pub mod orders;
-pub mod owners;
 pub mod plan;
 pub mod record;
 pub mod replay;
 pub mod report;
 pub mod robust;
-pub mod scramble;
-pub mod screen;
+pub mod screens;
 pub mod signal;
 mod sites;
 pub mod stack;

@@ -2,9 +2,13 @@
 
 mod expand;
 
+pub use crate::record::Bases;
+pub use crate::record::list::{Buffer, Buffers, ExplicitAccess, read_accesses};
+
 use crate::calls::Calls;
-use crate::record::{self, Cursor, DEFINE, FIELD, FIRST_EXIT, REPEAT_FIELDS};
-use crate::shape::{Exit, Segment, Shape};
+use crate::record::{Cursor, Entry, FIELD, FIRST_EXIT, Kind, REPEAT_FIELDS, list};
+use crate::shape::{Exit, Shape};
+use crate::suspicion::Suspicion;
 use expand::explicit_event;
 pub(crate) use expand::repetitions;
 pub use expand::{address, expand};
@@ -58,20 +62,15 @@ pub enum Event {
         /// Whether it wrote.
         write: bool,
     },
-    /// An access that the filter did not let pass.
+    /// Something did not pass a screen.
     Suspect {
-        /// Address of the instruction that makes it.
+        /// Address of the instruction that is about to execute, or if it is a repeated string
+        /// instruction, has just done so.
         pc: u64,
-        /// Where.
-        address: u64,
-        /// Bytes.
-        size: u32,
-        /// Whether it writes.
-        write: bool,
-        /// The shadow of its bytes, all together.
-        shadow: u8,
         /// When, in ticks, if they are counted.
         time: u64,
+        /// Which screen, and what it saw.
+        suspicion: Suspicion,
     },
     /// The instruction at a probed place is about to execute; its registers follow.
     Probe {
@@ -144,37 +143,6 @@ struct KnownExit {
     exit: Exit,
 }
 
-/// Where the segments of the running thread start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Bases {
-    /// Of FS.
-    pub fs: u64,
-    /// Of GS.
-    pub gs: u64,
-}
-
-impl Bases {
-    fn of(self, segment: Segment) -> u64 {
-        match segment {
-            Segment::Flat => 0,
-            Segment::Fs => self.fs,
-            Segment::Gs => self.gs,
-        }
-    }
-}
-
-/// Whether it writes, address, bytes.
-pub type ExplicitAccess = (bool, u64, u32);
-
-/// Reads the accesses of a record into a list that is empty before.
-pub fn read_accesses(mut list: Cursor<'_>, out: &mut Vec<ExplicitAccess>) -> Option<()> {
-    out.clear();
-    while !list.is_empty() {
-        out.push((list.u8()? & 1 != 0, list.u64()?, list.u32()?));
-    }
-    Some(())
-}
-
 /// A superblock that was executed, wholly or in part.
 pub struct Path<'shape, 'bytes> {
     /// Its facts.
@@ -209,36 +177,6 @@ pub enum Record<'shape, 'bytes> {
     Single(Event),
     /// A probed place, which registers, and their values.
     Probe(u64, u32, &'bytes [u8]),
-}
-
-/// Memory that the kernel read or wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Buffer<'bytes> {
-    /// Where.
-    pub address: u64,
-    /// Bytes.
-    pub length: u64,
-    /// Whether it wrote.
-    pub write: bool,
-    /// What was there, where the plan asks for it: before the call or after it.
-    pub bytes: Option<&'bytes [u8]>,
-}
-
-/// The buffers of a system call.
-#[derive(Clone, Copy)]
-pub struct Buffers<'bytes>(Cursor<'bytes>);
-
-impl<'bytes> Iterator for Buffers<'bytes> {
-    type Item = Option<Buffer<'bytes>>;
-
-    /// The next buffer; an inner `None` if the record is broken.
-    fn next(&mut self) -> Option<Self::Item> {
-        (!self.0.is_empty()).then(|| {
-            let (flags, address, length) = (self.0.u8()?, self.0.u64()?, self.0.u64()?);
-            let bytes = if flags & 2 == 0 { None } else { Some(self.0.take(length as usize)?) };
-            Some(Buffer { address, length, write: flags & 1 != 0, bytes })
-        })
-    }
 }
 
 impl Path<'_, '_> {
@@ -318,21 +256,13 @@ impl Decoder {
             let kind = cursor.u32().ok_or(Malformed)?;
             if kind >= FIRST_EXIT {
                 path(&mut state, self.whole_path(kind, &mut cursor).ok_or(Malformed)?);
-            } else if kind == record::BACK {
-                let mut one = |event| other(&mut state, Record::Single(event));
-                self.back(&mut cursor, &mut one).ok_or(Malformed)?;
-            } else if let Some(record) = self.one(kind, &mut cursor).ok_or(Malformed)? {
-                other(&mut state, record);
+                continue;
             }
+            let each = &mut |record: Record<'_, '_>| other(&mut state, record);
+            let kind = Kind::of(kind).ok_or(Malformed)?;
+            self.one(kind, &mut cursor, each).ok_or(Malformed)?;
         }
         Ok(())
-    }
-
-    /// What has returned where the guest is.
-    fn back(&mut self, cursor: &mut Cursor<'_>, each: &mut impl FnMut(Event)) -> Option<()> {
-        let (pc, stack, value) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
-        self.calls.back(pc, stack, value, each);
-        Some(())
     }
 
     /// A superblock that was left by one of its exits.
@@ -350,91 +280,73 @@ impl Decoder {
         Some(Path { shape, number, executed, interrupted: false, taken, payload })
     }
 
-    fn one<'bytes>(
+    /// Any other record.
+    fn one(
         &mut self,
-        kind: u32,
-        cursor: &mut Cursor<'bytes>,
-    ) -> Option<Option<Record<'_, 'bytes>>> {
-        Some(match kind {
-            record::THREAD => {
-                let thread = cursor.u32()?;
-                let bases = Bases { fs: cursor.u64()?, gs: cursor.u64()? };
-                Some(Record::Thread(thread, bases))
+        kind: Kind,
+        cursor: &mut Cursor<'_>,
+        each: &mut impl FnMut(Record<'_, '_>),
+    ) -> Option<()> {
+        match kind {
+            Kind::Define => self.define(list::read_shape(cursor)?)?,
+            Kind::Partial => each(Record::Path(self.partial(cursor)?)),
+            Kind::Access => each(Record::Accesses(list::access_list(cursor)?)),
+            Kind::Buffers => each(Record::Buffers(Buffers::read(cursor)?)),
+            Kind::Probe => {
+                let (pc, registers, values) = list::read_probe(cursor)?;
+                each(Record::Probe(pc, registers, values));
             }
-            record::CUT => Some(Record::Cut(cursor.u64()?, cursor.u32()?)),
-            record::SYSCALL => {
-                let number = cursor.u64()?;
-                let mut arguments = [0; 6];
-                for argument in &mut arguments {
-                    *argument = cursor.u64()?;
-                }
-                Some(Record::Syscall(number, arguments, cursor.u64()? as i64))
-            }
-            record::ACCESS => {
-                let length = cursor.u32()? as usize;
-                Some(Record::Accesses(Cursor::new(cursor.take(length)?)))
-            }
-            record::BUFFERS => {
-                let length = cursor.u32()? as usize;
-                Some(Record::Buffers(Buffers(Cursor::new(cursor.take(length)?))))
-            }
-            record::PROBE => {
-                let (pc, registers) = (cursor.u64()?, cursor.u32()?);
-                let values = cursor.take(registers.count_ones() as usize * 8)?;
-                Some(Record::Probe(pc, registers, values))
-            }
-            record::ENTER => {
-                let event = enter(cursor)?;
-                if let Event::Enter { function, back, stack, .. } = event {
-                    self.calls.enter(function, back, stack);
-                }
-                Some(Record::Single(event))
-            }
-            record::SUSPECT | record::PLAN | record::FORK | record::HANDLER => {
-                Some(Record::Single(single(kind, cursor)?))
-            }
-            _ => Self::path(&mut self.shapes, &mut self.exits, kind, cursor)?.map(Record::Path),
-        })
+            kind => self.entry(Entry::read(kind, cursor)?, each),
+        }
+        Some(())
     }
 
-    /// Other records that are about superblocks: definitions, partial executions.
-    fn path<'shape, 'bytes>(
-        shapes: &'shape mut Vec<Shape>,
-        exits: &mut Vec<KnownExit>,
-        kind: u32,
-        cursor: &mut Cursor<'bytes>,
-    ) -> Option<Option<Path<'shape, 'bytes>>> {
-        match kind {
-            DEFINE => {
-                let length = cursor.u32()? as usize;
-                let shape = Shape::read(&mut Cursor::new(cursor.take(length)?))?;
-                skip_exits(exits, shape.first_exit)?;
-                let number = shapes.len() as u32;
-                exits.extend(
-                    shape.exits.iter().map(|exit| KnownExit { shape: number, exit: *exit }),
-                );
-                shapes.push(shape);
-                Some(None)
+    fn entry(&mut self, entry: Entry, each: &mut impl FnMut(Record<'_, '_>)) {
+        let single = match entry {
+            Entry::Thread { thread, bases } => return each(Record::Thread(thread, bases)),
+            Entry::Syscall { number, arguments, answer } => {
+                return each(Record::Syscall(number, arguments, answer));
             }
-            record::FLUSH => {
-                exits.clear();
-                Some(None)
+            Entry::Flush => return self.exits.clear(),
+            Entry::Cut { pc, made } => return each(Record::Cut(pc, made)),
+            Entry::Back { pc, stack, value } => {
+                return self.calls.back(pc, stack, value, |event| each(Record::Single(event)));
             }
-            record::PARTIAL => {
-                let (first_exit, executed) = (cursor.u32()?, cursor.u32()? as u16);
-                let number = exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?.shape;
-                let shape = shapes.get(number as usize)?;
-                // A last instruction that traps, and has no fields, counts as executed.
-                let before = shape.fields_before.get(executed as usize);
-                let fields = usize::from(*before.or(shape.fields_before.last())?);
-                (usize::from(executed) <= shape.instructions.len()).then_some(())?;
-                let interrupted = shape.repeats(executed);
-                let own = if interrupted { REPEAT_FIELDS } else { 0 };
-                let payload = cursor.take((fields + own) * FIELD)?;
-                Some(Some(Path { shape, number, executed, interrupted, taken: false, payload }))
+            Entry::Enter { function, back, stack, arguments } => {
+                self.calls.enter(function, back, stack);
+                Event::Enter { function, back, stack, arguments }
             }
-            _ => None,
-        }
+            Entry::Suspect { pc, time, suspicion } => Event::Suspect { pc, time, suspicion },
+            Entry::Plan(number) => Event::Plan(number),
+            Entry::Fork(process) => Event::Fork(Some(process).filter(|process| *process != 0)),
+            Entry::Handler { pc, stack, frame } => Event::Handler { pc, stack, frame },
+        };
+        each(Record::Single(single));
+    }
+
+    /// A superblock has been translated.
+    fn define(&mut self, shape: Shape) -> Option<()> {
+        skip_exits(&mut self.exits, shape.first_exit)?;
+        let number = self.shapes.len() as u32;
+        let known = |exit: &Exit| KnownExit { shape: number, exit: *exit };
+        self.exits.extend(shape.exits.iter().map(known));
+        self.shapes.push(shape);
+        Some(())
+    }
+
+    /// A superblock that was left in the middle.
+    fn partial<'bytes>(&self, cursor: &mut Cursor<'bytes>) -> Option<Path<'_, 'bytes>> {
+        let (first_exit, executed) = list::read_partial(cursor)?;
+        let number = self.exits.get(first_exit.checked_sub(FIRST_EXIT)? as usize)?.shape;
+        let shape = self.shapes.get(number as usize)?;
+        // A last instruction that traps, and has no fields, counts as executed.
+        let before = shape.fields_before.get(executed as usize);
+        let fields = usize::from(*before.or(shape.fields_before.last())?);
+        (usize::from(executed) <= shape.instructions.len()).then_some(())?;
+        let interrupted = shape.repeats(executed);
+        let own = if interrupted { REPEAT_FIELDS } else { 0 };
+        let payload = cursor.take((fields + own) * FIELD)?;
+        Some(Path { shape, number, executed, interrupted, taken: false, payload })
     }
 }
 
@@ -451,34 +363,6 @@ const UNOBSERVED: u32 = u32::MAX;
 /// More exits than that are never between two superblocks: the stream is broken.
 const MOST_SKIPPED: usize = 1 << 24;
 
-/// Records that are one event.
-fn single(kind: u32, cursor: &mut Cursor<'_>) -> Option<Event> {
-    Some(match kind {
-        record::SUSPECT => Event::Suspect {
-            pc: cursor.u64()?,
-            address: cursor.u64()?,
-            size: cursor.u32()?,
-            write: cursor.u8()? & 1 != 0,
-            shadow: cursor.u8()?,
-            time: cursor.u64()?,
-        },
-        record::FORK => Event::Fork(Some(cursor.u32()?).filter(|process| *process != 0)),
-        record::HANDLER => {
-            Event::Handler { pc: cursor.u64()?, stack: cursor.u64()?, frame: cursor.u64()? }
-        }
-        _ => Event::Plan(cursor.u32()?),
-    })
-}
-
-fn enter(cursor: &mut Cursor<'_>) -> Option<Event> {
-    let (function, back, stack) = (cursor.u64()?, cursor.u64()?, cursor.u64()?);
-    let mut arguments = [0; 6];
-    for argument in &mut arguments {
-        *argument = cursor.u64()?;
-    }
-    Some(Event::Enter { function, back, stack, arguments })
-}
-
 fn probed(registers: u32, values: &[u8], each: &mut impl FnMut(Event)) {
     let wanted = (0..32u8).filter(|register| registers & 1 << register != 0);
     let mut values = Cursor::new(values);
@@ -492,7 +376,7 @@ fn probed(registers: u32, values: &[u8], each: &mut impl FnMut(Event)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shape::{Access, Exit, Instruction, Source};
+    use crate::shape::{Access, Instruction, Segment, Source};
 
     /// A superblock of one instruction with these accesses.
     fn defined(accesses: Vec<Access>) -> Vec<u8> {
@@ -504,9 +388,7 @@ mod tests {
             exits: vec![Exit { executed: 1, fields, taken: false }],
             fields_before: vec![0],
         };
-        let mut body = Vec::new();
-        shape.write(&mut body);
-        [&DEFINE.to_le_bytes()[..], &(body.len() as u32).to_le_bytes(), &body].concat()
+        list::define(&shape)
     }
 
     fn movs(narrow: bool) -> Vec<Access> {
@@ -555,11 +437,10 @@ mod tests {
     #[test]
     fn one_with_32_bit_addresses_wraps_before_its_segment_is_added() {
         let mut bytes = defined(movs(true));
-        bytes.extend(record::THREAD.to_le_bytes());
-        bytes.extend([&7u32.to_le_bytes()[..], &[0; 8], &0x10_0000u64.to_le_bytes()].concat());
-        bytes.extend(record::PARTIAL.to_le_bytes());
-        bytes.extend([FIRST_EXIT.to_le_bytes(), 0u32.to_le_bytes()].concat());
-        bytes.extend(fields([0x7_0000_0002, 0xffff_fffc, 0x6000, 0x7_0000_0000, 0x6008]));
+        let bases = Bases { fs: 0, gs: 0x10_0000 };
+        Entry::Thread { thread: 7, bases }.write(&mut bytes);
+        let fields = [0x7_0000_0002, 0xffff_fffc, 0x6000, 0x7_0000_0000, 0x6008];
+        bytes.extend(list::partial(FIRST_EXIT, 0, &[], &fields));
         let expected = [
             Event::Thread(7),
             Event::Interrupted { pc: 0x1000 },
@@ -574,15 +455,8 @@ mod tests {
     #[test]
     fn a_cut_keeps_the_accesses_that_were_made_also_across_chunks() {
         let mut first = defined(Vec::new());
-        first.extend([record::ACCESS, 2 * 13].map(u32::to_le_bytes).concat());
-        for address in [0x5000u64, 0x6000] {
-            first.push(0);
-            first.extend(address.to_le_bytes());
-            first.extend(4u32.to_le_bytes());
-        }
-        let mut second = record::CUT.to_le_bytes().to_vec();
-        second.extend(0x1000u64.to_le_bytes());
-        second.extend(1u32.to_le_bytes());
+        first.extend(list::accesses(&[(false, 0x5000, 4), (false, 0x6000, 4)]));
+        let second = Entry::Cut { pc: 0x1000, made: 1 }.bytes();
         let (mut decoder, mut events) = (Decoder::default(), Vec::new());
         for chunk in [first, second] {
             decoder.events(&chunk, |event| events.push(event)).expect("well formed");

@@ -1,7 +1,9 @@
 //! The bytes of a stream.
 //!
+//! A record begins with a number of 32 bits: from [`FIRST_EXIT`] on that of an exit, below it a [`Kind`].
+//!
 //! ```text
-//! exit      u32 number ≥ FIRST_EXIT, then the fields of the shape up to that exit, 6 bytes each
+//! exit      u32 number, then the fields of the shape up to that exit, 6 bytes each
 //! DEFINE    u32 kind, u32 length, shape
 //! PARTIAL   u32 kind, u32 exit number of the shape's first exit, u32 executed, fields up to there,
 //!           and if a repeated string instruction comes next, its five, as far as it has come
@@ -11,9 +13,9 @@
 //! FLUSH     u32 kind: exit numbers start anew
 //! CUT       u32 kind, u64 pc, u32 accesses: the instruction that the last ACCESS record is about
 //!           did not complete; it made only so many of them
-//! SUSPECT   u32 kind, u64 pc, u64 address, u32 size, u8 flags (1: write), u8 shadow bits, u64 time:
-//!           an access that the filter did not let pass; the instruction is about to make it, or if it
-//!           is a repeated string instruction, has just made it. Time is in ticks, 0 if none are counted
+//! SUSPECT   u32 kind, u64 pc, u64 time, u8 tag, then what the screen of that tag saw
+//!           ([`crate::suspicion`]); the instruction is about to execute, or if it is a repeated string
+//!           instruction, has just done so. Time is in ticks, 0 if none are counted
 //! PROBE     u32 kind, u64 pc, u32 registers, u64 each of them by rising number
 //! ENTER     u32 kind, u64 function, u64 return address, u64 stack pointer, 6 × u64 arguments
 //! BACK      u32 kind, u64 pc, u64 stack pointer, u64 rax: the guest is where a probed function may
@@ -26,43 +28,92 @@
 //! HANDLER   u32 kind, u64 pc, u64 stack pointer, u64 frame: a signal handler comes next; where the
 //!           thread was, and where the handler's return address stands
 //! ```
+//!
+//! Writers and readers stand side by side: [`Entry`] for records of one thing, [`list`] for those that
+//! list several, [`crate::shape`] for shapes. ENTER and BACK are also written by translated code, field by
+//! field.
+
+mod entry;
+pub mod list;
+
+pub use entry::{Bases, Entry};
 
 /// Numbers below this are kinds, from here on exits.
-pub const FIRST_EXIT: u32 = 16;
-/// A superblock has been translated.
-pub const DEFINE: u32 = 1;
-/// A superblock was left in the middle: a fault or a signal.
-pub const PARTIAL: u32 = 2;
-/// From here on another thread runs, or the same one with other segment bases.
-pub const THREAD: u32 = 3;
-/// A system call has returned.
-pub const SYSCALL: u32 = 4;
-/// Accesses of the next instruction that only the engine could work out.
-pub const ACCESS: u32 = 5;
-/// Exit numbers start anew.
-pub const FLUSH: u32 = 6;
-/// The instruction of the last [`ACCESS`] record did not complete.
-pub const CUT: u32 = 7;
-/// An access did not pass the filter.
-pub const SUSPECT: u32 = 8;
-/// The instruction at a probed place is about to execute.
-pub const PROBE: u32 = 9;
-/// A probed function has been called.
-pub const ENTER: u32 = 10;
-/// The guest is where a probed function may return to.
-pub const BACK: u32 = 11;
-/// Bytes of an [`ENTER`] record.
+pub const FIRST_EXIT: u32 = 256;
+
+/// What a record is, if it is not an exit. There is room up to [`FIRST_EXIT`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Kind {
+    /// A superblock has been translated.
+    Define = 1,
+    /// A superblock was left in the middle: a fault or a signal.
+    Partial = 2,
+    /// From here on another thread runs, or the same one with other segment bases.
+    Thread = 3,
+    /// A system call has returned.
+    Syscall = 4,
+    /// Accesses of the next instruction that only the engine could work out.
+    Access = 5,
+    /// Exit numbers start anew.
+    Flush = 6,
+    /// The instruction of the last [`Kind::Access`] record did not complete.
+    Cut = 7,
+    /// Something did not pass a screen.
+    Suspect = 8,
+    /// The instruction at a probed place is about to execute.
+    Probe = 9,
+    /// A probed function has been called.
+    Enter = 10,
+    /// The guest is where a probed function may return to.
+    Back = 11,
+    /// Another plan is in force.
+    Plan = 12,
+    /// What the next system call read and wrote.
+    Buffers = 13,
+    /// A child has been made.
+    Fork = 14,
+    /// A signal handler comes next.
+    Handler = 15,
+}
+
+impl Kind {
+    /// All of them, by number from 1 on.
+    pub const ALL: [Self; 15] = [
+        Self::Define,
+        Self::Partial,
+        Self::Thread,
+        Self::Syscall,
+        Self::Access,
+        Self::Flush,
+        Self::Cut,
+        Self::Suspect,
+        Self::Probe,
+        Self::Enter,
+        Self::Back,
+        Self::Plan,
+        Self::Buffers,
+        Self::Fork,
+        Self::Handler,
+    ];
+
+    /// The kind of this number.
+    #[must_use]
+    pub fn of(number: u32) -> Option<Self> {
+        Self::ALL.get((number as usize).wrapping_sub(1)).copied()
+    }
+
+    /// The bytes that a record of this kind begins with.
+    #[must_use]
+    pub fn bytes(self) -> [u8; 4] {
+        (self as u32).to_le_bytes()
+    }
+}
+
+/// Bytes of a [`Kind::Enter`] record.
 pub const ENTER_BYTES: usize = 4 + 9 * 8;
-/// Bytes of a [`BACK`] record.
+/// Bytes of a [`Kind::Back`] record.
 pub const BACK_BYTES: usize = 4 + 3 * 8;
-/// Another plan is in force.
-pub const PLAN: u32 = 12;
-/// What the next system call read and wrote.
-pub const BUFFERS: u32 = 13;
-/// A child has been made.
-pub const FORK: u32 = 14;
-/// A signal handler comes next.
-pub const HANDLER: u32 = 15;
 /// Bytes of a field.
 pub const FIELD: usize = 6;
 /// Fields of a repeated string instruction.
@@ -120,4 +171,18 @@ pub fn field(payload: &[u8], index: usize) -> Option<u64> {
     let mut wide = [0; 8];
     wide[..FIELD].copy_from_slice(bytes);
     Some(u64::from_le_bytes(wide))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_found_by_their_numbers_below_those_of_exits() {
+        for (index, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!((kind as usize, Kind::of(kind as u32)), (index + 1, Some(kind)));
+            assert!((kind as u32) < FIRST_EXIT);
+        }
+        assert_eq!((Kind::of(0), Kind::of(16), Kind::of(u32::MAX)), (None, None, None));
+    }
 }

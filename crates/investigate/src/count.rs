@@ -51,7 +51,7 @@ pub fn count<T>(
     run: impl FnOnce(Plan, Make<'_>) -> anyhow::Result<T>,
 ) -> anyhow::Result<(Vec<Counted>, T)> {
     let all = Arc::new(Mutex::new(Vec::new()));
-    let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+    let plan = Plan::everything();
     let outcome = run(plan, &mut |process| {
         Box::new(Reporting { process, counter: Counter::default(), all: all.clone() })
     })?;

@@ -84,12 +84,7 @@ fn find(line: &mut Timeline, kept: Kept) -> Result<stretches::Found, RunError> {
     };
     let from = kept.from;
     let (consumer, found) = stretches::Finder::new(kept, begins);
-    let plan = events::Plan {
-        blocks: true,
-        memory: true,
-        syscalls: events::plan::Syscalls::Ranges,
-        ..events::Plan::default()
-    };
+    let plan = events::Plan::everything().with_syscalls(events::plan::Syscalls::Ranges);
     line.observe(from, None, plan, Box::new(consumer))?;
     let found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
     found.ok_or_else(|| RunError::Fault { what: "the replay told nothing".into(), pc: 0 })

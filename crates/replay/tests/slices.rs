@@ -5,6 +5,7 @@ mod support;
 
 use engine::config::Schedule;
 use events::decode::Event;
+use events::plan::Execution;
 use events::{Consumer, Decoder, Plan};
 use recording::log::{Entry, entries, write_head};
 use recording::{Recording, Summary, Writer};
@@ -86,7 +87,7 @@ impl Consumer for Executed {
 
 fn executed(line: &mut Timeline) -> Vec<u64> {
     let consumer = Executed::default();
-    let plan = Plan { blocks: true, ..Plan::default() };
+    let plan = Plan::observing(Execution::Blocks);
     line.observe(None, None, plan, Box::new(consumer.clone())).expect("observed");
     std::mem::take(&mut *consumer.pcs.lock().expect("alive"))
 }

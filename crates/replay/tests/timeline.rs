@@ -6,6 +6,7 @@ use engine::config::Schedule;
 use engine::report::{ProcessReplay, Replayed};
 use events::count::{Counter, Counts};
 use events::decode::Event;
+use events::plan::{Poison, Scope, Screen};
 use events::{Consumer, Decoder, Discard, Plan};
 use recording::log::Ending;
 use replay::{Instant, Session, Shown, Timeline, Window};
@@ -57,7 +58,7 @@ impl Collect {
 }
 
 fn plan() -> Plan {
-    Plan { blocks: true, memory: true, ..Plan::default() }
+    Plan::everything()
 }
 
 fn observe(line: &mut Timeline, from: Option<Instant>, to: Option<Instant>) -> Vec<Event> {
@@ -89,7 +90,8 @@ fn windows_join_to_the_whole_wherever_they_are_cut() {
 /// What each thread did, in order.
 fn by_thread(line: &mut Timeline, threads: Vec<u32>) -> BTreeMap<u32, Vec<Event>> {
     let collect = Collect::default();
-    let plan = Plan { threads, ..Plan::everything() };
+    let scope = Scope { threads, ..Scope::default() };
+    let plan = Plan { scope, ..Plan::everything() };
     line.observe(None, None, plan, Box::new(collect.clone())).expect("observed");
     let (mut found, mut thread) = (BTreeMap::<u32, Vec<Event>>::new(), 0);
     for event in collect.events.lock().expect("alive").drain(..) {
@@ -245,7 +247,7 @@ fn counted(session: &Session, process: u32, children: bool) -> Vec<(u32, Replaye
     let mut make = |runner| -> Box<dyn Consumer> {
         Box::new(Counting(runner, Counter::default(), sums.clone()))
     };
-    let plan = Plan { blocks: true, memory: true, forks: true, ..Plan::default() };
+    let plan = Plan::everything().with_forks();
     let replays = session.replay_processes(process, children, plan, Shown::Nothing, &mut make);
     let mut sums: BTreeMap<i32, Counts> = sums.lock().expect("a lock").drain(..).collect();
     let with_counts = |replay: ProcessReplay| {
@@ -302,7 +304,7 @@ fn a_replay_that_goes_astray_on_the_way_to_a_process_says_so() {
     let made = record("astray", ASTRAY, Schedule::Fair);
     let session = Session::open(&made.file).expect("a recording");
     for process in [0, 1] {
-        let plan = Plan { scramble: true, ..Plan::default() };
+        let plan = Plan::screening(Screen::Poison(Poison::default()));
         let mut make = |_| -> Box<dyn Consumer> { Box::new(Discard::default()) };
         let replayed = session.replay(process, plan, Shown::Nothing, &mut make).expect("replayed");
         assert!(replayed.divergence.is_some(), "process {process}");

@@ -75,8 +75,8 @@ fn with_a_painted_shadow() {
     let folder = tempfile::tempdir().expect("a folder");
     let plan = folder.path().join("plan.json");
     let paint = r#"[{"range": {"start": 536878848, "end": 536879360}, "bits": 1}]"#;
-    let filter = format!(r#"{{"Shadow": {{"reads": 1, "writes": 1, "paint": {paint}}}}}"#);
-    std::fs::write(&plan, format!(r#"{{"filter": {filter}}}"#)).expect("room for a plan");
+    let shadow = format!(r#"{{"Shadow": {{"reads": 1, "writes": 1, "paint": {paint}}}}}"#);
+    std::fs::write(&plan, format!(r#"{{"screens": [{shadow}]}}"#)).expect("room for a plan");
     check_with(&["--plan", plan.to_str().expect("a plain path")], 20_000, 9);
 }
 

@@ -7,8 +7,8 @@ use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
 use base::system_call::{self, Argument};
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
-use events::plan::UNUSUAL;
 use events::shape::{self, Shape, Source};
+use events::suspicion::Suspicion as Met;
 use iced_x86::InstructionInfoFactory;
 
 /// A detector fed from a stream.
@@ -17,19 +17,19 @@ pub struct Stream {
     feed: Feed,
     /// Whether the stream was broken somewhere.
     pub broken: bool,
-    /// What inline tests have let through: of each kind and place the first.
+    /// What screens have stopped: of each kind and place the first.
     pub suspicions: Vec<Suspicion>,
     /// Children that were forked, and the detector as it was for each.
     pub forks: Vec<(u32, Detector)>,
 }
 
-/// Something that an inline test has let through.
+/// Something that a screen has stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspicion {
     /// The instruction.
     pub pc: u64,
-    /// What it met, as `events::plan` has it.
-    pub bits: u8,
+    /// Which screen stopped it, and what that saw.
+    pub met: Met,
     /// When, in ticks.
     pub time: u64,
 }
@@ -112,10 +112,10 @@ impl Stream {
         let (suspicions, forks) = (&mut self.suspicions, &mut self.forks);
         let mut other = |feed: &mut Feed, record: Record<'_, '_>| {
             match &record {
-                Record::Single(Event::Suspect { pc, shadow, time, .. }) => {
-                    let same = |known: &Suspicion| (known.pc, known.bits) == (*pc, *shadow);
+                Record::Single(Event::Suspect { pc, time, suspicion }) => {
+                    let same = |known: &Suspicion| known.pc == *pc && known.met.is_like(suspicion);
                     if suspicions.len() < MOST_SUSPICIONS && !suspicions.iter().any(same) {
-                        suspicions.push(Suspicion { pc: *pc, bits: *shadow, time: *time });
+                        suspicions.push(Suspicion { pc: *pc, met: *suspicion, time: *time });
                     }
                 }
                 Record::Single(Event::Fork(Some(child))) => forks.push((*child, feed.child())),
@@ -224,7 +224,7 @@ impl Feed {
             }
             Event::Fork(None) => self.detector.fork(),
             Event::Handler { stack, frame, .. } => self.detector.machine.handles(stack, frame),
-            Event::Suspect { shadow, .. } if shadow & UNUSUAL != 0 => {
+            Event::Suspect { suspicion: Met::InvalidCall { recounted: true, .. }, .. } => {
                 self.detector.machine.forget_heap();
             }
             _ => {}

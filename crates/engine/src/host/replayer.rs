@@ -65,7 +65,7 @@ impl Replayer {
         let config = Config {
             program: Vec::new(),
             children: Children::Native,
-            plan: Plan { ticks: true, ..Plan::default() },
+            plan: Plan::default().with_ticks(true),
             controlled: false,
             superblock_limit: usize::MAX,
             native: false,
@@ -239,6 +239,7 @@ impl Seat {
         plan: Plan,
         consumer: Box<dyn Consumer>,
     ) -> io::Result<Stopped> {
+        plan.check().map_err(|conflict| io::Error::new(io::ErrorKind::InvalidInput, conflict))?;
         let (done, finished): (_, Receiver<()>) = channel();
         let ending = Box::new(Ending { inner: consumer, done });
         lock(&self.consumers).events.insert(self.process, ending);

@@ -9,7 +9,7 @@ use super::guest;
 use crate::effects::{self, Before, Range};
 use base::system_call::{self, Argument};
 use events::plan::Syscalls;
-use events::record;
+use events::record::list::{Buffer, BufferList};
 
 /// The guest's memory, as the table looks at it.
 struct Guest;
@@ -30,7 +30,7 @@ const MOST_PIECES: u64 = 1024;
 impl Engine {
     /// To be called before a system call; what [`Self::record_buffers`] needs.
     pub fn before_call(&self, number: u64, arguments: [u64; 6]) -> Option<Before> {
-        let wanted = self.ring.is_some() && self.config.plan.syscalls != Syscalls::Answers;
+        let wanted = self.ring.is_some() && self.config.plan.observe.syscalls != Syscalls::Answers;
         wanted.then(|| effects::before(number, arguments, &Guest))
     }
 
@@ -45,7 +45,8 @@ impl Engine {
         let Some(before) = before else { return };
         let mut written = Vec::new();
         effects::written(number, arguments, answer, &before, &Guest, &mut written);
-        let mut list = List { bytes: self.config.plan.syscalls == Syscalls::Bytes, out: start() };
+        let bytes = self.config.plan.observe.syscalls == Syscalls::Bytes;
+        let mut list = List { bytes, out: BufferList::default() };
         for range in read(number, arguments, answer) {
             list.add(range, false);
         }
@@ -56,13 +57,9 @@ impl Engine {
     }
 }
 
-fn start() -> Vec<u8> {
-    [record::BUFFERS.to_le_bytes(), [0; 4]].concat()
-}
-
 struct List {
     bytes: bool,
-    out: Vec<u8>,
+    out: BufferList,
 }
 
 impl List {
@@ -71,7 +68,7 @@ impl List {
         let end = range.address.saturating_add(range.length);
         while at < end {
             let piece = (end - at).min(LONGEST as u64) as usize;
-            if self.out.len() + piece > 2 * LONGEST {
+            if self.out.length() + piece > 2 * LONGEST {
                 self.send();
             }
             if !self.bytes {
@@ -91,18 +88,13 @@ impl List {
     }
 
     fn put(&mut self, address: u64, length: u64, write: bool, bytes: Option<&[u8]>) {
-        self.out.push(u8::from(write) | u8::from(bytes.is_some()) << 1);
-        self.out.extend(address.to_le_bytes());
-        self.out.extend(length.to_le_bytes());
-        self.out.extend(bytes.unwrap_or_default());
+        self.out.add(&Buffer { address, length, write, bytes });
     }
 
     fn send(&mut self) {
-        let length = self.out.len() as u32 - 8;
-        if length > 0 {
-            self.out[4..8].copy_from_slice(&length.to_le_bytes());
-            engine().record(&self.out);
-            self.out = start();
+        let list = std::mem::take(&mut self.out);
+        if list.length() > 0 {
+            engine().record_bytes(&list.finish());
         }
     }
 }

@@ -11,11 +11,11 @@ use super::layout;
 use super::sys;
 use super::thread::Left;
 use super::translate::accesses::Accesses;
+use super::translate::instrument::Instrumentation;
 use super::translate::lower::{Exit, ExitKind, FIRST_EXIT, Shared, Translation, Variant, lower};
 use super::translate::map::{Map, Point, Spills};
 use super::translate::superblock::{Marks, Superblock};
 use crate::runner::cpu::reg::{RCX, RDI, RSI};
-use events::Plan;
 use events::shape::Shape;
 
 /// Number of a translation.
@@ -249,11 +249,11 @@ impl Cache {
     pub fn add(
         &mut self,
         superblock: &Superblock,
-        plan: &Plan,
+        woven: Instrumentation,
         variant: Variant,
         stop: bool,
     ) -> (Id, Option<Shape>) {
-        let (id, shape) = self.add_alone(superblock, plan, variant, stop);
+        let (id, shape) = self.add_alone(superblock, woven, variant, stop);
         let mut pages: Vec<u64> = superblock.pages().collect();
         pages.sort_unstable();
         pages.dedup();
@@ -268,13 +268,13 @@ impl Cache {
     pub fn add_alone(
         &mut self,
         superblock: &Superblock,
-        plan: &Plan,
+        woven: Instrumentation,
         variant: Variant,
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
         let (places, shared, exact) = ((self.next, self.far), self.shared, self.exact_flags);
-        let mut translation = lower(superblock, places, first_exit, shared, plan, variant, exact);
+        let mut translation = lower(superblock, places, first_exit, shared, woven, variant, exact);
         let shape = translation.shape.take();
         let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
@@ -282,7 +282,7 @@ impl Cache {
         let accesses = &superblock.guests[0].accesses;
         let inline = accesses.is_plain_repeat() && variant == Variant::Usual;
         let repeated = matches!(accesses, Accesses::Repeat { .. }) && !inline;
-        let tested = plan.filter.is_some() && repeated;
+        let tested = woven.tests.is_some() && repeated;
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;

@@ -12,7 +12,7 @@
 //! ```
 
 use super::follow::Follow;
-use super::ledger::UnderWay;
+use super::screens::allocations::UnderWay;
 use std::arch::global_asm;
 use std::mem::offset_of;
 
@@ -78,18 +78,18 @@ pub struct Cpu {
     pub site_mask: u64,
     /// Next free byte of the event buffer.
     pub events: u64,
-    /// Base of the shadow, see [`super::screen`].
+    /// Base of the shadow, see [`super::screens::shadow`].
     pub shadow: u64,
     /// The bit that every byte of the shadow has that is not zero, eight times.
     pub shadow_bits: u64,
-    /// Bits of an address that index the table of [`super::owners`].
-    pub owner_mask: u64,
+    /// Bits of an address that index the table of [memory tags](super::screens::provenance).
+    pub tag_mask: u64,
     /// The end of what user space can address.
     pub user_end: u64,
     /// A call that is followed.
     pub follow: Follow,
-    /// A call that is entered in the ledger.
-    pub ledger: UnderWay,
+    /// A call that is entered in the table of [allocations](super::screens::allocations).
+    pub allocation: UnderWay,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
@@ -120,11 +120,11 @@ pub static mut CPU: Cpu = Cpu {
     site_mask: super::sites::MASK,
     events: 0,
     shadow: super::layout::SHADOW_BASE,
-    shadow_bits: u64::from_le_bytes([super::screen::PAINTED; 8]),
-    owner_mask: 0,
+    shadow_bits: u64::from_le_bytes([super::screens::shadow::PAINTED; 8]),
+    tag_mask: 0,
     user_end: super::layout::USER_END,
     follow: Follow::NONE,
-    ledger: UnderWay::NONE,
+    allocation: UnderWay::NONE,
     entry: 0,
     vector_state: 0,
     attention: 0,

@@ -7,16 +7,13 @@ use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::futex::Futexes;
-use super::heap::{self, Heap};
 use super::layout;
-use super::ledger::Ledger;
 use super::load::Arguments;
 use super::memory::Memory;
 use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
-use super::scramble::Scramble;
-use super::screen::{self, Shadow};
+use super::screens::{self, Screens, Stage, allocators};
 use super::signal::deliver::{deliver, fault, is_trap};
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
 use super::stops::{Reached, Stops};
@@ -25,12 +22,13 @@ use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
 use super::thread::{Left, Thread};
+use super::translate::instrument::Instrumentation;
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, report, vsyscall};
 use crate::config::Config;
 use crate::report::Message;
-use ::events::{Plan, record as event};
+use ::events::record::{Entry, list};
 use iced_x86::{Decoder, DecoderOptions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -81,18 +79,14 @@ pub struct Engine {
     pub ring: Option<Ring>,
     /// How many accesses have been listed of the one instruction that is about to execute.
     listed: Option<usize>,
-    /// What is left of the plan for code that is not observed.
-    pub outside: Plan,
+    /// What is woven into code that is observed.
+    pub inside: Instrumentation,
+    /// What is woven into other code.
+    pub outside: Instrumentation,
     /// How many plans there have been before this one.
     pub plan_number: u32,
-    /// The table that accesses are tested against.
-    pub shadow: Option<Shadow>,
-    /// Blocks of the guest's heap, where the plan has them painted.
-    pub heap: Option<Heap>,
-    /// The same where only unusual calls are told.
-    pub ledger: Option<Ledger>,
-    /// What is known of a scrambled replay.
-    pub scramble: Scramble,
+    /// The tables of screens.
+    pub screens: Screens,
     /// Places of probes and patches.
     pub stops: Stops,
     /// Registers before the repeated string instruction that is about to execute.
@@ -179,12 +173,10 @@ impl Engine {
             replayer: None,
             ring,
             listed: None,
-            outside: Plan::default(),
+            inside: Instrumentation::default(),
+            outside: Instrumentation::default(),
             plan_number: 0,
-            shadow: None,
-            heap: None,
-            ledger: None,
-            scramble: Scramble::default(),
+            screens: Screens::default(),
             stops: Stops::default(),
             repeating: None,
         });
@@ -199,7 +191,7 @@ impl Engine {
         let exact = faults.iter().any(handles);
         if exact && !std::mem::replace(&mut self.cache.exact_flags, exact) {
             self.cache.flush();
-            self.define(&event::FLUSH.to_le_bytes());
+            self.define(&Entry::Flush.bytes());
         }
     }
 
@@ -217,19 +209,18 @@ impl Engine {
         {
             return Ok(id);
         }
-        let inside = self.config.plan.covers(pc);
-        let plan = if inside { &self.config.plan } else { &self.outside };
+        let scope = &self.config.plan.scope;
+        let woven = if scope.covers(pc) { self.inside } else { self.outside };
         let single = alone || variant != Variant::Usual;
         let limits = Limits {
             instructions: self.config.superblock_limit,
             alone: single,
-            reserved: 2 * (usize::from(plan.weaves()) + usize::from(plan.filter.is_some()))
-                + usize::from(plan.values),
-            past_calls: !plan.weaves(),
-            accesses: plan.needs_accesses(),
-            repeats_alone: plan.filter.is_some(),
+            reserved: woven.reserved(),
+            past_calls: !woven.records(),
+            accesses: woven.needs_accesses(),
+            repeats_alone: woven.tests.is_some(),
             stops: self.stops.places(),
-            code: &plan.code,
+            code: &scope.code,
             once: &self.stop_before,
         };
         let mut superblock = superblock::decode(&self.memory, pc, limits)
@@ -238,28 +229,22 @@ impl Engine {
         let marks = if stop { self.marks(pc) } else { None };
         superblock.marks = marks.filter(|_| variant == Variant::Usual).unwrap_or_default();
         let mapping = self.memory.find(pc);
-        superblock.reads_on = mapping.is_some_and(|(_, mapping)| heap::is_c_library(mapping));
+        superblock.reads_on = mapping.is_some_and(|(_, mapping)| allocators::is_c_library(mapping));
         let stop = stop && marks.is_none();
         if !alone {
             self.guard_code(&superblock);
         }
         if self.cache.is_full() {
             self.cache.flush();
-            self.define(&event::FLUSH.to_le_bytes());
+            self.define(&Entry::Flush.bytes());
         }
-        let plan = if inside { &self.config.plan } else { &self.outside };
         let (id, shape) = if alone {
-            self.cache.add_alone(&superblock, plan, variant, stop)
+            self.cache.add_alone(&superblock, woven, variant, stop)
         } else {
-            self.cache.add(&superblock, plan, variant, stop)
+            self.cache.add(&superblock, woven, variant, stop)
         };
         if let Some(shape) = shape {
-            let mut bytes = vec![0; 8];
-            shape.write(&mut bytes);
-            let length = bytes.len() as u32 - 8;
-            bytes[0..4].copy_from_slice(&event::DEFINE.to_le_bytes());
-            bytes[4..8].copy_from_slice(&length.to_le_bytes());
-            self.define(&bytes);
+            self.define(&list::define(&shape));
         }
         Ok(id)
     }
@@ -477,14 +462,13 @@ impl Engine {
     /// An instruction whose accesses only the values of its registers tell is about to execute.
     /// Whether events say so already.
     fn look_after(&mut self, thread: &Thread, looked_after: bool) -> bool {
-        let plan = &self.config.plan;
-        let (lists, tests) = (plan.observes_accesses(), plan.filter.is_some());
+        let (lists, tests) = (self.inside.records_accesses(), self.inside.tests.is_some());
         let repeats = tests && decode_one(cpu().registers.pc).is_string_instruction();
         self.listed = (lists && !repeats).then(|| record_accesses(thread));
         if repeats {
             self.repeating = Some(Box::new(cpu().registers));
         } else if tests && !looked_after {
-            screen::look(thread);
+            screens::look(thread, Stage::Accesses);
         }
         tests && !repeats
     }
@@ -506,7 +490,7 @@ const RESUME_FLAG: u64 = 0x1_0000;
 fn left_cache(thread: &mut Thread) -> CameBy {
     let exit = cpu().exit;
     if let Some(before) = engine().repeating.take() {
-        screen::look_back(&before);
+        screens::look_back(&before);
     }
     if let Some(left) = thread.left_in.take() {
         match (engine().listed, thread.fault.as_ref().is_some_and(is_trap)) {
@@ -515,7 +499,8 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             (None, false) => record_partial(left),
         }
     }
-    let countdown = if engine().config.plan.ticks { clock::look() } else { Countdown::Runs };
+    let countdown =
+        if engine().config.plan.observe.ticks { clock::look() } else { Countdown::Runs };
     if countdown == Countdown::Over && engine().replayer.is_none() {
         slice_ended(thread);
     }
@@ -526,7 +511,7 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             return CameBy::Indirect;
         }
         EXIT_SUSPECT => {
-            screen::look(thread);
+            screens::look(thread, Stage::Accesses);
             thread.looked_after = Some((cpu().registers.pc, Variant::Untested));
         }
         EXIT_FAULT => {
@@ -544,9 +529,9 @@ fn left_cache(thread: &mut Thread) -> CameBy {
             ExitKind::Syscall(next) => system_call(thread, next),
             ExitKind::Emulate(pc) => emulate_one(thread, pc),
             ExitKind::Refuse(pc) => refuse(pc),
-            ExitKind::Suspect(pc) => {
+            ExitKind::Suspect(pc, stage) => {
                 cpu().registers.pc = pc;
-                screen::look(thread);
+                screens::look(thread, stage);
                 thread.looked_after = Some((pc, Variant::Untested));
             }
             ExitKind::Learn(pc) => {

@@ -215,15 +215,9 @@ impl Ring {
     /// becomes a record of its own.
     pub fn partial(&mut self, first_exit: u32, executed: u16, stored: u16, added: &[u64]) {
         let length = stored as usize * record::FIELD;
-        let mut bytes = Vec::with_capacity(12 + length);
-        bytes.extend(record::PARTIAL.to_le_bytes());
-        bytes.extend(first_exit.to_le_bytes());
-        bytes.extend(u32::from(executed).to_le_bytes());
         // SAFETY: the unfinished record stands at `events`, its fields behind four bytes.
         let stored = unsafe { std::slice::from_raw_parts((cpu().events + 4) as *const u8, length) };
-        bytes.extend_from_slice(stored);
-        bytes.extend(added.iter().flat_map(|field| field.to_le_bytes()[..record::FIELD].to_vec()));
-        self.append(&bytes);
+        self.append(&record::list::partial(first_exit, executed, stored, added));
     }
 
     /// Hands over what there is; nothing more will come.

@@ -8,23 +8,6 @@ use iced_x86::{
     Code, Instruction, InstructionInfoFactory, MemorySize, Mnemonic, OpAccess, Register, UsedMemory,
 };
 
-/// Appends (write, address, size) for each access. How many there are.
-pub fn accesses(
-    instruction: &Instruction,
-    registers: &Registers,
-    vector: &VectorState,
-    out: &mut Vec<u8>,
-) -> usize {
-    let mut count = 0;
-    each(instruction, registers, vector, &mut |write, address, size| {
-        count += 1;
-        out.push(u8::from(write));
-        out.extend(address.to_le_bytes());
-        out.extend(size.to_le_bytes());
-    });
-    count
-}
-
 /// Tells whether each access writes, its address and its size.
 pub fn each(
     instruction: &Instruction,

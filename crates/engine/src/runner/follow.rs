@@ -1,5 +1,5 @@
 //! A call from translated code into Rust and back, for calls that the engine follows: allocators, where
-//! the [heap](super::heap) is painted. Far shorter than a visit of the dispatcher.
+//! the [heap](super::screens::heap) is painted. Far shorter than a visit of the dispatcher.
 //!
 //! Translated code leaves what is needed in [`Follow`] and jumps to the trampoline, which puts the
 //! guest's registers away and takes them back when [`follow`] has returned. Vector registers are stored

@@ -22,8 +22,8 @@ pub const LAST_WORD: u64 = NOTHING.start - 8;
 /// Where nothing can be read: as far behind [`LAST_WORD`] as two bytes of shadow reach, times eight.
 pub const NOTHING: Range<u64> = 0x7d00_1000..0x7d00_1000 + (8 << 16);
 
-/// The table of [`super::owners`].
-pub const OWNERS: Range<u64> = 0x7d80_0000..0x7d80_0000 + (32 << 20);
+/// The table of [memory tags](super::screens::provenance).
+pub const TAGS: Range<u64> = 0x7d80_0000..0x7d80_0000 + (32 << 20);
 
 /// The table that takes some bits of a guest pc to the translation it probably has. It and
 /// [`RETURN_TABLE`] are the highest of the runner's mappings here: see [`BEYOND_TABLES`].

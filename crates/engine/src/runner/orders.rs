@@ -6,7 +6,6 @@
 
 use super::engine::Engine;
 use super::events::{self, Ring};
-use super::heap;
 use super::layout;
 use super::report;
 use super::sys;
@@ -51,15 +50,8 @@ impl Engine {
             Order::Plan(plan) => self.set_plan(*plan),
             Order::Functions(functions) => {
                 for (function, name) in functions {
-                    self.stops.add_function(function);
-                    if let Some(heap) = &mut self.heap {
-                        heap.add_function(function, &name);
-                    }
-                    if let Some(ledger) = &mut self.ledger {
-                        let code = self.memory.find(function);
-                        let library = code.is_some_and(|(_, code)| heap::is_c_library(code));
-                        ledger.add_function(function, &name, library);
-                    }
+                    self.add_to_screens(function, &name);
+                    self.stops.add_function(function, name, &self.config.plan);
                     self.cache.drop_covering(function);
                 }
             }
@@ -68,7 +60,7 @@ impl Engine {
 
     /// Asks the host for functions in the code that has been mapped there, if the plan names any.
     pub fn announce(&mut self, mapped: Range<u64>) {
-        if self.config.plan.names.is_empty() || self.ring.is_none() {
+        if !self.config.plan.has_names() || self.ring.is_none() {
             return;
         }
         for (range, mapping) in self.memory.inside(mapped) {

@@ -84,8 +84,8 @@ impl Replayer {
 }
 
 /// Whether memory that nobody has written holds something else than it did, so that state may differ.
-fn is_scrambled() -> bool {
-    engine().config.plan.scramble
+fn is_poisoned() -> bool {
+    engine().config.plan.poisons()
 }
 
 /// Further than any process will come.
@@ -206,7 +206,7 @@ fn set_course(until: Instant) {
 /// The running thread is where something happened to it.
 fn reached(at: Position) {
     let here = record::position(&engine().memory);
-    if here.check != at.check && !is_scrambled() {
+    if here.check != at.check && !is_poisoned() {
         diverge("registers or stack differ where the thread was interrupted");
     }
     replayer().checks += 1;

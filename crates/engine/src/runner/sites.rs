@@ -16,9 +16,9 @@ pub enum Kind {
     /// Returns are told.
     #[default]
     Told,
-    /// Returns go into the [ledger](super::ledger).
+    /// Returns go into the table of [allocations](super::screens::allocations).
     Entered,
-    /// Nothing; only where the call came from goes into the ledger.
+    /// Nothing; only where the call came from goes into that table.
     Passed,
 }
 
@@ -39,7 +39,7 @@ pub fn table(kind: Kind) -> u64 {
     (&raw const TABLES[kind as usize].sites) as u64
 }
 
-/// Where their numbers are, as [`super::ledger::Line::state`] has them.
+/// Where their numbers are, as [`super::screens::allocations::Line::state`] has them.
 pub fn numbers(kind: Kind) -> u64 {
     (&raw const TABLES[kind as usize].numbers) as u64
 }

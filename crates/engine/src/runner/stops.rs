@@ -11,7 +11,6 @@ use super::address_map::AddressMap;
 use super::cpu::cpu;
 use super::engine::{Engine, decode_one, engine, note};
 use super::guest::{self, Checked};
-use super::heap::Look;
 use super::memory::Mapping;
 use super::signal::frame::GuestMemory;
 use super::sites;
@@ -21,8 +20,8 @@ use super::translate::lower::Variant;
 use super::translate::superblock::Marks;
 use events::Plan;
 use events::patch::{Action, Patch};
-use events::plan::CALL;
-use events::record;
+use events::plan::Screen;
+use events::record::list;
 use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -35,7 +34,7 @@ pub struct Stops {
     /// Places that replay counts.
     watched: Vec<u64>,
     /// Functions that were found by name; other plans keep them.
-    found: Vec<u64>,
+    found: Vec<(u64, String)>,
     /// Where probed functions have been called from: the addresses that they return to.
     sites: BTreeSet<u64>,
     /// Those of functions whose calls are events.
@@ -49,7 +48,10 @@ pub struct Stops {
 #[derive(Default)]
 struct Stop {
     registers: u32,
+    /// Whether a function begins there that is probed or followed.
     function: bool,
+    /// Whether its calls are events.
+    tells: bool,
     /// How often it has been reached.
     count: u64,
     patches: Vec<Patch>,
@@ -67,23 +69,42 @@ impl Stops {
     /// The stops that a plan asks for, besides those where calls under way may return.
     pub fn arrange(&mut self, plan: &Plan) {
         self.stops.clear();
-        for probe in &plan.probes {
+        for probe in &plan.stops.probes {
             self.stops.entry(probe.pc).or_default().registers |= probe.registers;
         }
-        let named: &[u64] = if plan.names.is_empty() { &[] } else { &self.found };
-        for function in plan.functions.iter().chain(named) {
-            self.stops.entry(*function).or_default().function = true;
+        for function in &plan.stops.functions {
+            self.stop_at_function(*function, true);
+        }
+        let followed = plan.screens.iter().flat_map(Screen::functions);
+        for function in followed.filter_map(|function| function.at.as_ref()).flatten() {
+            self.stop_at_function(*function, false);
+        }
+        for (function, name) in self.found.clone() {
+            if plan.names().any(|wanted| wanted == name) {
+                self.stop_at_function(function, plan.stops.names.contains(&name));
+            }
         }
         for patch in &plan.patches {
             self.stops.entry(patch.pc).or_default().patches.push(patch.clone());
         }
         self.places = self.stops.keys().copied().collect();
-        self.follows = !plan.heap.is_empty();
+        self.follows = plan.screens.iter().any(|screen| !screen.functions().is_empty());
         self.emits = plan.emits();
         if self.emits {
             self.places.extend(&self.sites);
         }
         self.places.extend(&self.watched);
+    }
+
+    fn stop_at_function(&mut self, function: u64, tells: bool) {
+        let stop = self.stops.entry(function).or_default();
+        stop.function = true;
+        stop.tells |= tells;
+    }
+
+    /// Whether calls of a function are events.
+    fn tells(&self, function: u64) -> bool {
+        self.stops.get(&function).is_some_and(|stop| stop.tells)
     }
 
     /// Whether a probed function may return to a place, and it is told.
@@ -130,22 +151,22 @@ impl Stops {
     }
 
     /// A function that the plan names has been found.
-    pub fn add_function(&mut self, function: u64) {
-        self.found.push(function);
-        self.stops.entry(function).or_default().function = true;
+    pub fn add_function(&mut self, function: u64, name: String, plan: &Plan) {
+        self.stop_at_function(function, plan.stops.names.contains(&name));
         self.places.insert(function);
+        self.found.push((function, name));
     }
 
     /// Code has gone: what was found by name in it is not there any more.
     pub fn forget(&mut self, start: u64, end: u64) {
-        let gone: Vec<u64> =
-            self.found.iter().copied().filter(|at| (start..end).contains(at)).collect();
-        self.found.retain(|at| !(start..end).contains(at));
-        for place in gone {
-            if let Some(stop) = self.stops.get_mut(&place) {
-                stop.function = false;
+        let Self { found, stops, .. } = self;
+        found.retain(|(at, _)| {
+            let stays = !(start..end).contains(at);
+            if let Some(stop) = stops.get_mut(at).filter(|_| !stays) {
+                (stop.function, stop.tells) = (false, false);
             }
-        }
+            stays
+        });
     }
 }
 
@@ -191,12 +212,12 @@ impl Engine {
                 | Mnemonic::Popfq
         );
         // A record under way cannot be added to from outside.
-        let follows = !marks.follows || !self.config.plan.weaves();
+        let follows = !marks.follows || !self.inside.records();
         let goes_on = !marks.enters || instruction.flow_control() == FlowControl::Next;
         let mut factory = InstructionInfoFactory::new();
-        let plain = !self.config.plan.needs_accesses()
+        let plain = !self.inside.needs_accesses()
             || matches!(accesses::of(&instruction, &mut factory), Accesses::List(_));
-        let marks = self.by_ledger(pc, marks);
+        let marks = self.with_allocations(pc, marks);
         (!shows_flags && follows && goes_on && plain).then_some(marks)
     }
 
@@ -211,15 +232,16 @@ impl Engine {
 
     fn add_site(&mut self, function: u64, back: u64) {
         let kind = self.kind_of_sites(function);
-        let number = self.ledger.as_mut().map_or(0, |ledger| ledger.number(back));
+        let table = self.screens.allocations.as_mut();
+        let number = table.map_or(0, |table| table.number(back));
         sites::set(kind, back, number);
         if kind == sites::Kind::Passed {
             return;
         }
         let mut changed = self.stops.sites.insert(back);
-        if self.tells(function) {
+        if self.stops.tells(function) {
             // It may be known as one where nothing is told.
-            changed |= self.stops.told.insert(back) && self.ledger.is_some();
+            changed |= self.stops.told.insert(back) && self.screens.allocations.is_some();
         }
         if changed {
             self.stops.places.insert(back);
@@ -227,23 +249,23 @@ impl Engine {
         }
     }
 
-    /// With what translated code does to the ledger by itself at a place.
-    fn by_ledger(&self, pc: u64, marks: Marks) -> Marks {
-        let Some(ledger) = &self.ledger else { return marks };
+    /// With what translated code does to the table of allocations by itself at a place.
+    fn with_allocations(&self, pc: u64, marks: Marks) -> Marks {
+        let Some(table) = &self.screens.allocations else { return marks };
         let quiet = marks.returns && !marks.enters && !self.stops.is_told(pc);
         Marks {
             sites: self.kind_of_sites(pc),
-            deed: ledger.deed(pc).filter(|_| marks.enters && !marks.returns),
-            site: ledger.known(pc).filter(|_| quiet),
+            deed: table.deed(pc).filter(|_| marks.enters && !marks.returns),
+            site: table.known(pc).filter(|_| quiet),
             ..marks
         }
     }
 
     /// What happens where a function returns to.
     fn kind_of_sites(&self, function: u64) -> sites::Kind {
-        match &self.ledger {
-            Some(ledger) if ledger.is_alone(function) => sites::Kind::Passed,
-            Some(ledger) if ledger.follows(function) => sites::Kind::Entered,
+        match &self.screens.allocations {
+            Some(table) if table.is_alone(function) => sites::Kind::Passed,
+            Some(table) if table.follows(function) => sites::Kind::Entered,
             _ => sites::Kind::Told,
         }
     }
@@ -253,12 +275,7 @@ impl Engine {
         if self.stops.is_told(pc) {
             self.record_back(pc, stack, value);
         }
-        self.leave_in_ledger(thread, pc, (stack, value));
-        let heap = self.heap.as_mut();
-        let fresh = heap.and_then(|heap| heap.came_back(thread, pc, stack.wrapping_sub(8), value));
-        if let Some((block, kept)) = fresh.filter(|_| self.config.plan.scramble) {
-            self.scramble(&block, kept);
-        }
+        self.screen_return(thread, pc, (stack, value));
     }
 
     /// A word of the guest's, which is on its stack if all is well: there the kernel need not be
@@ -278,23 +295,11 @@ impl Engine {
 
     fn record_probe(&mut self, pc: u64, registers: u32) {
         let cpu = &cpu().registers;
-        let mut bytes = record::PROBE.to_le_bytes().to_vec();
-        bytes.extend(pc.to_le_bytes());
         let registers = registers & events::plan::ALL_REGISTERS;
-        bytes.extend(registers.to_le_bytes());
-        for (number, value) in cpu.general.iter().chain([&cpu.flags]).enumerate() {
-            if registers & 1 << number != 0 {
-                bytes.extend(value.to_le_bytes());
-            }
-        }
-        self.record(&bytes);
-    }
-
-    /// Whether calls of a function are events.
-    fn tells(&self, function: u64) -> bool {
-        let screened = self.heap.as_ref().is_some_and(|heap| heap.follows(function));
-        let noted = self.ledger.as_ref().is_some_and(|ledger| ledger.follows(function));
-        !self.config.plan.quiet || !(screened || noted)
+        let all = cpu.general.iter().chain([&cpu.flags]).enumerate();
+        let wanted = all.filter(|(number, _)| registers & 1 << number != 0);
+        let values: Vec<u64> = wanted.map(|(_, value)| *value).collect();
+        self.record_bytes(&list::probe(pc, registers, &values));
     }
 
     /// Translated code has come to a place where calls are followed, and goes on by itself.
@@ -320,27 +325,11 @@ impl Engine {
         (stack, back): (u64, u64),
         arguments: [u64; 6],
     ) {
-        if self.tells(function) {
+        if self.stops.tells(function) {
             self.record_enter(function, (stack, back), arguments);
             self.stops.told.insert(back);
         }
-        self.enter_in_ledger(thread, function, (stack, back), arguments);
-        let heap = self.heap.as_mut();
-        let unusual =
-            heap.is_some_and(|heap| heap.entered(thread, function, (stack, back), arguments));
-        if unusual && !self.is_own_call(back) {
-            self.record_suspect(
-                function,
-                Look { address: arguments[0], size: 0, write: false },
-                CALL,
-            );
-        }
-    }
-
-    /// Whether an allocator was called by itself.
-    fn is_own_call(&self, back: u64) -> bool {
-        let (Some(heap), Some(library)) = (&self.heap, self.library(back)) else { return false };
-        heap.is_own(back, &library)
+        self.screen_call(thread, function, (stack, back), arguments);
     }
 }
 

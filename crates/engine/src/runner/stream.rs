@@ -6,11 +6,19 @@ use super::engine::{self, Engine, decode_one, engine};
 use super::events::Ring;
 use super::sys;
 use super::thread::{Left, Thread};
-use ::events::record;
+use ::events::record::list::{self, ExplicitAccess};
+use ::events::record::{Bases, Entry};
 
 impl Engine {
     /// Appends a record to the event stream, if there is one.
-    pub fn record(&mut self, bytes: &[u8]) {
+    pub fn record(&mut self, entry: &Entry) {
+        if let Some(ring) = &mut self.ring {
+            ring.append(&entry.bytes());
+        }
+    }
+
+    /// The same for a record that lists several things.
+    pub fn record_bytes(&mut self, bytes: &[u8]) {
         if let Some(ring) = &mut self.ring {
             ring.append(bytes);
         }
@@ -26,7 +34,7 @@ impl Engine {
     /// The events of a thread that the plan leaves out go nowhere.
     pub fn mute_unless_observed(&mut self, thread: i32) {
         if let Some(ring) = &mut self.ring {
-            ring.mute(!self.config.plan.covers_thread(thread as u32));
+            ring.mute(!self.config.plan.scope.covers_thread(thread as u32));
         }
     }
 
@@ -35,56 +43,36 @@ impl Engine {
     pub fn record_thread(&mut self, thread: i32) {
         self.mute_unless_observed(thread);
         if self.ring.is_some() {
-            let mut bytes = record::THREAD.to_le_bytes().to_vec();
-            bytes.extend((thread as u32).to_le_bytes());
-            bytes.extend(cpu().registers.fs.to_le_bytes());
-            bytes.extend(cpu::gs_base().to_le_bytes());
-            self.record(&bytes);
+            let bases = Bases { fs: cpu().registers.fs, gs: cpu::gs_base() };
+            self.record(&Entry::Thread { thread: thread as u32, bases });
         }
     }
 
     /// A system call has returned.
     pub fn record_syscall(&mut self, number: u64, arguments: [u64; 6], answer: i64) {
-        if self.ring.is_some() {
-            let mut bytes = record::SYSCALL.to_le_bytes().to_vec();
-            bytes.extend(number.to_le_bytes());
-            bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
-            bytes.extend(answer.to_le_bytes());
-            self.record(&bytes);
-        }
+        self.record(&Entry::Syscall { number, arguments, answer });
     }
 
     /// Tells of a call.
     pub fn record_enter(&mut self, function: u64, (stack, back): (u64, u64), arguments: [u64; 6]) {
-        let mut bytes = record::ENTER.to_le_bytes().to_vec();
-        bytes.extend([function, back, stack].iter().flat_map(|word| word.to_le_bytes()));
-        bytes.extend(arguments.iter().flat_map(|argument| argument.to_le_bytes()));
-        self.record(&bytes);
+        self.record(&Entry::Enter { function, back, stack, arguments });
     }
 
     /// Tells that the guest is at a site.
     pub fn record_back(&mut self, pc: u64, stack: u64, value: u64) {
-        let mut bytes = record::BACK.to_le_bytes().to_vec();
-        bytes.extend([pc, stack, value].iter().flat_map(|word| word.to_le_bytes()));
-        self.record(&bytes);
+        self.record(&Entry::Back { pc, stack, value });
     }
 
     /// A signal handler comes next; the thread was at `pc` with this stack pointer.
     pub fn record_handler(&mut self, pc: u64, stack: u64) {
-        if self.ring.is_some() {
-            let mut bytes = record::HANDLER.to_le_bytes().to_vec();
-            let numbers = [pc, stack, cpu().registers.general[4]];
-            bytes.extend(numbers.iter().flat_map(|number| number.to_le_bytes()));
-            self.record(&bytes);
-        }
+        self.record(&Entry::Handler { pc, stack, frame: cpu().registers.general[4] });
     }
 
     /// A child of this number has been made; 0: this is the child. Whoever follows the child waits
     /// for this.
     pub fn record_fork(&mut self, child: i32) {
-        if let Some(ring) = self.ring.as_mut().filter(|_| self.config.plan.forks) {
-            let bytes = [record::FORK.to_le_bytes(), child.to_le_bytes()].concat();
-            ring.append_and_hand_over(&bytes);
+        if let Some(ring) = self.ring.as_mut().filter(|_| self.config.plan.observe.forks) {
+            ring.append_and_hand_over(&Entry::Fork(child as u32).bytes());
         }
     }
 
@@ -141,27 +129,22 @@ pub fn record_partial(left: Left) {
 /// The accesses of the instruction that is next, for those where only its registers tell. How
 /// many there are.
 pub fn record_accesses(thread: &Thread) -> usize {
-    let mut bytes = vec![0; 8];
-    let count = list_accesses(thread, &mut bytes);
-    let length = bytes.len() as u32 - 8;
-    bytes[0..4].copy_from_slice(&record::ACCESS.to_le_bytes());
-    bytes[4..8].copy_from_slice(&length.to_le_bytes());
-    engine().record(&bytes);
-    count
+    let accesses = list_accesses(thread);
+    engine().record_bytes(&list::accesses(&accesses));
+    accesses.len()
 }
 
-fn list_accesses(thread: &Thread, out: &mut Vec<u8>) -> usize {
+fn list_accesses(thread: &Thread) -> Vec<ExplicitAccess> {
     let instruction = decode_one(cpu().registers.pc);
-    super::explicit::accesses(&instruction, &cpu().registers, &thread.vector, out)
+    let mut accesses = Vec::new();
+    let mut put = |write, address, size| accesses.push((write, address, size));
+    super::explicit::each(&instruction, &cpu().registers, &thread.vector, &mut put);
+    accesses
 }
 
 /// The instruction whose accesses were listed has not completed. A gather switches off in its mask
 /// what it has read; all others have done nothing.
 pub fn record_cut(thread: &Thread, listed: usize) {
-    let pc = cpu().registers.pc;
-    let left = list_accesses(thread, &mut Vec::new());
-    let mut bytes = record::CUT.to_le_bytes().to_vec();
-    bytes.extend(pc.to_le_bytes());
-    bytes.extend((listed.saturating_sub(left) as u32).to_le_bytes());
-    engine().record(&bytes);
+    let (pc, left) = (cpu().registers.pc, list_accesses(thread).len());
+    engine().record(&Entry::Cut { pc, made: listed.saturating_sub(left) as u32 });
 }

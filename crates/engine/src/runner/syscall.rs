@@ -142,7 +142,7 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
         return;
     }
     follow_modules(engine, number, a, answer);
-    if number as i64 == libc::SYS_rt_sigaction && engine.config.plan.filter.is_some() {
+    if number as i64 == libc::SYS_rt_sigaction && engine.inside.tests.is_some() {
         engine.handlers_changed();
     }
     if number as i64 == libc::SYS_madvise && a[2] == libc::MADV_DONTNEED as u64 {
@@ -152,7 +152,7 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
 
 /// Functions that a plan names come and go with the files that are mapped.
 fn follow_modules(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
-    if engine.config.plan.names.is_empty() {
+    if !engine.config.plan.has_names() {
         return;
     }
     let end = |start: u64| start.saturating_add(a[1].next_multiple_of(4096));

@@ -2,10 +2,8 @@
 
 use super::cpu::{Registers, cpu};
 use super::guest::Checked;
-use super::heap::{self, HeapCall};
-use super::ledger;
-use super::owners;
 use super::robust;
+use super::screens::{self, allocations};
 use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Inbox, Mask, SignalInfo};
 use super::stack::Block;
@@ -98,10 +96,8 @@ pub struct Thread {
     pub own_actions: Option<Box<Actions>>,
     /// Filters on system calls that only this thread has.
     pub filters: Vec<Filter>,
-    /// The call of an allocator that it is in: nothing it does there is tested.
-    pub allocating: Option<HeapCall>,
-    /// The same where there is a ledger, unless translated code knows it.
-    pub ledger: Option<ledger::Call>,
+    /// The calls of allocators that it is in.
+    pub calls: screens::Calls,
     /// Whether it has been in the queue for the baton since before it started.
     pub admitted: bool,
     /// Whether it sleeps until somebody wakes it ([`super::baton::AWAKE`] …).
@@ -137,8 +133,7 @@ impl Thread {
             foreign: false,
             own_actions: None,
             filters: Vec::new(),
-            allocating: None,
-            ledger: None,
+            calls: screens::Calls::default(),
             admitted: false,
             sleep: AtomicU32::new(super::baton::AWAKE),
             granted: AtomicU32::new(0),
@@ -176,14 +171,12 @@ impl Thread {
         cpu.registers = self.registers;
         cpu.vector_state = self.vector.0.as_mut_ptr() as u64;
         cpu.attention = self.attention;
-        cpu.shadow = heap::shadow_of(self);
-        cpu.owner_mask = owners::mask(self.allocating.is_some());
-        cpu.ledger.stack = ledger::stack_of(self);
+        self.calls.move_in();
     }
 
     /// Takes the thread's state back, before another one runs.
     pub fn move_out(&mut self) {
-        ledger::put_aside(self);
+        allocations::put_aside(self);
         self.registers = cpu().registers;
     }
 }

@@ -5,7 +5,8 @@
 //! * [`facts`] says what an instruction reads, writes and where it goes;
 //! * [`lower`] writes the translation; [`emit`] is its assembler;
 //! * [`accesses`] says which memory an instruction touches, [`observe`] weaves that in;
-//! * [`filter`] weaves in tests of accesses, [`strays`] those of the addresses that are made;
+//! * [`instrument`] is what a plan asks of a translation; what [screens](super::screens) emit is theirs,
+//!   [`places`] tells them which accesses belong together;
 //! * [`map`] takes an address in the translation back to the guest's state there.
 //!
 //! Nothing here knows about threads, signals or system calls.
@@ -13,9 +14,9 @@
 pub mod accesses;
 pub mod emit;
 pub mod facts;
-pub mod filter;
+pub mod instrument;
 pub mod lower;
 pub mod map;
 pub mod observe;
-pub mod strays;
+pub mod places;
 pub mod superblock;

@@ -2,7 +2,7 @@
 
 use super::{Bases, Event, ExplicitAccess, Path};
 use crate::record::{self, FIELD};
-use crate::shape::{Access, KIND_BRANCH, Source};
+use crate::shape::{Access, KIND_BRANCH, Segment, Source};
 
 /// The bits of an address that a field keeps.
 const MASK_48: u64 = (1 << 48) - 1;
@@ -45,7 +45,7 @@ pub fn expand(
 #[inline]
 #[must_use]
 pub fn address(access: &Access, payload: &[u8], bases: Bases) -> Option<u64> {
-    let base = bases.of(access.segment);
+    let base = base_of(access.segment, bases);
     match access.source {
         Source::Constant(address) => Some(address.wrapping_add(base)),
         Source::Field { field, offset } => {
@@ -53,6 +53,14 @@ pub fn address(access: &Access, payload: &[u8], bases: Bases) -> Option<u64> {
             Some(value.wrapping_add_signed(offset).wrapping_add(base) & MASK_48)
         }
         Source::Explicit | Source::Repeat { .. } => None,
+    }
+}
+
+fn base_of(segment: Segment, bases: Bases) -> u64 {
+    match segment {
+        Segment::Flat => 0,
+        Segment::Fs => bases.fs,
+        Segment::Gs => bases.gs,
     }
 }
 
@@ -110,7 +118,7 @@ fn expand_repeat(
             let distance = step * u64::from(access.size);
             let offset =
                 if down { start.wrapping_sub(distance) } else { start.wrapping_add(distance) };
-            let address = (offset & mask).wrapping_add(bases.of(access.segment)) & MASK_48;
+            let address = (offset & mask).wrapping_add(base_of(access.segment, bases)) & MASK_48;
             each(Event::Access { address, size: u32::from(access.size), write: access.write });
         }
     }

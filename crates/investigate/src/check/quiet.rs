@@ -9,6 +9,7 @@ use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
 use analyze::rules::ordinary;
 use events::Plan;
+use events::plan::{Allocations, HeapFunction, Screen};
 
 /// The plan of a run, without ordinary calls if no rule needs them.
 pub fn quietened(plan: Plan, chosen: &Chosen) -> Plan {
@@ -18,13 +19,19 @@ pub fn quietened(plan: Plan, chosen: &Chosen) -> Plan {
     if !possible || !chosen.rules.iter().all(is_content) || !chosen.rules.iter().any(allocates) {
         return plan;
     }
-    let heap = heap_functions(&chosen.allocators);
-    let called = |name: &String| {
-        heap.iter().any(|function| function.name == *name)
-            || chosen.rules.iter().any(|rule| Needs::of(rule).functions.contains(name))
-    };
-    let names = plan.names.iter().filter(|name| called(name)).cloned().collect();
-    Plan { names, heap, quiet: true, ..plan }
+    let functions = heap_functions(&chosen.allocators);
+    let called =
+        |name: &String| chosen.rules.iter().any(|rule| Needs::of(rule).functions.contains(name));
+    let mut plan = without_calls(plan, &functions);
+    plan.stops.names.retain(called);
+    plan.screens.push(Screen::Allocations(Allocations { functions }));
+    plan
+}
+
+/// The same without calls of functions that a screen follows anyway.
+pub fn without_calls(mut plan: Plan, followed: &[HeapFunction]) -> Plan {
+    plan.stops.names.retain(|name| !followed.iter().any(|function| function.name == *name));
+    plan
 }
 
 /// Whether a rule misses nothing if it does not hear of ordinary calls.

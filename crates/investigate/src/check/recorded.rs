@@ -55,7 +55,7 @@ pub fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
         // Families are few; those of a file with more than fit are told apart less well.
         let family = allocator.family as u8;
         let zeroed = matches!(allocator.role, Role::Allocate { zeroed: true, .. });
-        Some(HeapFunction { name, role, family, zeroed, at: Vec::new() })
+        Some(HeapFunction { name, role, family, zeroed, at: None })
     };
     allocators.names().into_iter().filter_map(function).collect()
 }

@@ -3,6 +3,7 @@
 //! something, the recording is checked: in full, or if the run was long, what led there.
 
 use super::choose::Chosen;
+use super::quiet::without_calls;
 use super::recorded::{check, heap_functions, number_of_program};
 use super::unwritten;
 use super::watch::{Found, Watch};
@@ -17,7 +18,7 @@ use anyhow::Context;
 use base::CrashReport;
 use engine::config::Schedule;
 use engine::host::{Job, Outcome, Record as How};
-use events::plan::{BETWEEN, FREED, Filter, TAIL};
+use events::plan::{Heap, Screen};
 use recording::ProcessStart;
 use replay::Session;
 use std::path::Path;
@@ -203,11 +204,13 @@ fn record(
     job.resolve = Some(watch.resolver());
     job.plan = watch.plan();
     if chosen.rules.iter().any(|rule| !is_light(rule)) {
-        let bits = FREED | BETWEEN | TAIL;
-        job.plan.filter = Some(Filter::Shadow { reads: bits, writes: bits, paint: Vec::new() });
-        job.plan.heap = heap_functions(&chosen.allocators);
-        job.plan.names.extend(job.plan.heap.iter().map(|function| function.name.clone()));
-        job.plan.quiet = chosen.rules.iter().filter(|rule| is_light(rule)).all(hears_of_unusual);
+        let functions = heap_functions(&chosen.allocators);
+        if chosen.rules.iter().filter(|rule| is_light(rule)).all(hears_of_unusual) {
+            job.plan = without_calls(job.plan, &functions);
+        } else {
+            job.plan.stops.names.extend(functions.iter().map(|function| function.name.clone()));
+        }
+        job.plan.screens.push(Screen::Heap(Heap { functions, provenance: true }));
     }
     job.record = Some(How { schedule: Schedule::Fair, cut: false, from: None, to: None });
     let recorded = replay::record_observed(&job, path, true, &mut |pid| watch.consumer(pid));

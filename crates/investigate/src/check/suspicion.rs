@@ -2,7 +2,7 @@
 
 use analyze::rules::stream::Suspicion;
 use base::Address;
-use events::plan::{BETWEEN, CALL, FREED, STRAY, TAIL, UNWRITTEN};
+use events::suspicion::{self, Memory};
 use symbols::Program;
 
 /// Something in a process that may be wrong.
@@ -21,7 +21,7 @@ pub struct Doubt {
 impl Doubt {
     /// What was met, and where.
     pub fn new(suspicion: Suspicion, program: &Program) -> Self {
-        let words = format!("{} at {}", what(suspicion.bits), place(suspicion.pc, program));
+        let words = format!("{} at {}", what(suspicion.met), place(suspicion.pc, program));
         Self { process: 0, program: 0, suspicion, words }
     }
 
@@ -31,14 +31,15 @@ impl Doubt {
     }
 }
 
-fn what(bits: u8) -> &'static str {
-    match bits {
-        UNWRITTEN => "a value that nobody wrote is used",
-        STRAY => "an address is in another block than its pointer",
-        CALL => "an allocator is called",
-        _ if bits & FREED != 0 => "freed memory is accessed",
-        _ if bits & (BETWEEN | TAIL) != 0 => "memory beside a block is accessed",
-        _ => "memory is accessed",
+fn what(met: suspicion::Suspicion) -> &'static str {
+    use suspicion::Suspicion as Met;
+    match met {
+        Met::Unwritten(_) => "a value that nobody wrote is used",
+        Met::OutOfObject { .. } => "an address is in another block than its pointer",
+        Met::InvalidCall { .. } => "an allocator is called",
+        Met::OutsideBlocks { memory: Memory::Freed, .. } => "freed memory is accessed",
+        Met::OutsideBlocks { .. } => "memory beside a block is accessed",
+        Met::Painted { .. } => "memory is accessed",
     }
 }
 

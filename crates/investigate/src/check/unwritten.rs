@@ -1,5 +1,5 @@
 //! Whether a recorded process depends on what nobody has written: it is replayed with other contents in
-//! such memory (`events::Plan::scramble`). Whatever it does differently then is a suspicion.
+//! such memory (`events::plan::Poison`). Whatever it does differently then is a suspicion.
 
 use super::choose::Chosen;
 use super::modules::{is_c_library, is_go};
@@ -10,7 +10,8 @@ use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
 use analyze::rules::stream::Suspicion;
 use events::Plan;
-use events::plan::{HeapRole, UNWRITTEN};
+use events::plan::{HeapRole, Poison, Screen};
+use events::suspicion::{self, Use};
 use recording::ProcessStart;
 use replay::{Session, Shown};
 
@@ -44,10 +45,9 @@ pub fn doubts(
         let own = found
             .iter()
             .filter(|(address, name)| *name == function.name && !(frees && in_library(*address)));
-        function.at = own.map(|(address, _)| *address).collect();
+        function.at = Some(own.map(|(address, _)| *address).collect());
     }
-    let functions = heap.iter().flat_map(|function| function.at.clone()).collect();
-    let plan = Plan { functions, heap, quiet: true, scramble: true, ..Plan::default() };
+    let plan = Plan::screening(Screen::Poison(Poison { functions: heap }));
     let mut consumer = Some(consumer);
     let mut make = |_| consumer.take().unwrap_or_else(|| Box::new(events::Discard::default()));
     // A guest that goes astray can take the engine with it.
@@ -59,7 +59,8 @@ pub fn doubts(
     let mut doubts = watch.finish(&[]).doubts;
     if let Some((what, pc, time)) = difference.filter(|_| doubts.is_empty()) {
         let words = format!("with other contents in memory that nobody wrote it {what}");
-        let suspicion = Suspicion { pc, bits: UNWRITTEN, time };
+        let met = suspicion::Suspicion::Unwritten(Use::Decisive);
+        let suspicion = Suspicion { pc, met, time };
         doubts.push(Doubt { process: 0, program: 0, suspicion, words });
     }
     let program = number_of_program(session.recording(), start);

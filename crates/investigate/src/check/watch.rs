@@ -16,7 +16,7 @@ use analyze::rules::stream::{Stream, Suspicion};
 use analyze::rules::suppress::{self, NamedFrame, Suppression};
 use base::{Address, CrashReport, Finding, ModuleMap};
 use engine::host::Resolve;
-use events::plan::Syscalls;
+use events::plan::{Execution, Observe, Stops, Syscalls};
 use events::{Consumer, Plan, Process};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -128,9 +128,10 @@ impl Watch {
     }
 
     fn wanted(&self) -> Wanted {
-        let (names, called) = (self.plan.names.clone(), self.called.clone());
+        let (names, called) = (self.plan.stops.names.clone(), self.called.clone());
         // Only pointers lead to variables.
-        Wanted { names, called, variables: self.plan.memory }
+        let variables = self.plan.observe.execution >= Execution::Addresses;
+        Wanted { names, called, variables }
     }
 
     /// The consumer of a process whose program is about to start.
@@ -176,7 +177,7 @@ impl Watch {
             modules.note(map, &self.wanted());
         }
         let functions = modules.functions(0).into_iter().map(|(address, _)| address).collect();
-        (Plan { functions, names: Vec::new(), ..self.plan.clone() }, modules)
+        (Plan { stops: Stops::at_functions(functions), ..self.plan.clone() }, modules)
     }
 
     fn detector_of(&self, modules: &Modules) -> Detector {
@@ -325,15 +326,14 @@ fn plan(detector: &Detector) -> Plan {
     let needs = detector.needs();
     // Who made a system call only the calls before it tell.
     let everything = needs.pointers || needs.accesses || needs.descriptors || needs.contents;
-    Plan {
-        blocks: everything,
-        memory: everything,
-        values: needs.contents,
-        syscalls: if everything { Syscalls::Ranges } else { Syscalls::Answers },
-        forks: true,
-        names: detector.function_names(),
-        ..Plan::default()
-    }
+    let execution = match everything {
+        true if needs.contents => Execution::Values,
+        true => Execution::Addresses,
+        false => Execution::Unobserved,
+    };
+    let syscalls = if everything { Syscalls::Ranges } else { Syscalls::Answers };
+    let observe = Observe { execution, syscalls, forks: true, ticks: false };
+    Plan { observe, stops: Stops::at_names(detector.function_names()), ..Plan::default() }
 }
 
 /// An access that ended the program is the last one that rules see.

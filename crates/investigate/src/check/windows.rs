@@ -15,7 +15,8 @@ use analyze::rules::needs::is_local;
 use analyze::rules::stream::{Stream, Suspicion};
 use anyhow::Context;
 use base::CrashReport;
-use events::plan::{BETWEEN, CALL, FREED, TAIL, UNWRITTEN};
+use events::plan::Execution;
+use events::suspicion::Suspicion as Met;
 use events::{Consumer, Plan};
 use recording::ProcessStart;
 use replay::{Instant, Session, Standing, Timeline};
@@ -147,8 +148,7 @@ impl Court {
         let rules = chosen.rules.iter().filter(|rule| is_local(rule)).cloned().collect();
         let watch = Watch::new(&Chosen { rules, ..chosen.clone() });
         let (plan, detector, modules) = watch.prepared(&mapped(session, start.process)?);
-        let (functions, forks) = (plan.functions.clone(), plan.forks);
-        let sketch = Plan { functions, forks, ..Plan::default() };
+        let sketch = Plan { stops: plan.stops.clone(), ..Plan::default() }.with_forks();
         let mut line = session.timeline(start.process).map_err(fault_or_input)?;
         // Windows begin at marks of their own.
         line.limit_checkpoints(0);
@@ -191,7 +191,7 @@ impl Court {
             }
         }
         // What was written nobody can guess.
-        let helps = case.suspicion.is_none_or(|one| one.bits != UNWRITTEN);
+        let helps = case.suspicion.is_none_or(|one| !matches!(one.met, Met::Unwritten(_)));
         let last = marks.iter().find(|mark| mark.time == begins[PARTS.len() - 1]);
         if let Some(mark) = last.filter(|mark| !decided && helps && mark.time > 0) {
             let stream = self.follow(case, mark, true)?;
@@ -236,7 +236,7 @@ impl Court {
         stream: Stream,
     ) -> anyhow::Result<Stream> {
         let back = Arc::new(Mutex::new(None));
-        let sketches = !plan.memory;
+        let sketches = plan.observe.execution < Execution::Addresses;
         let carrier = Carrier { stream: Some(stream), sketches, back: back.clone() };
         let to = to.map(|time| Instant { time, pc: None });
         self.line.observe_on(from, to, plan, Box::new(carrier)).map_err(fault_or_input)?;
@@ -287,7 +287,7 @@ fn verdict(case: &Case<'_>, stream: &Stream, whole: bool) -> Verdict {
         let cut = !about.any(|hit| !is_cut(hit));
         return Verdict::Found { cut };
     }
-    let accesses = |one: Suspicion| one.bits & (FREED | BETWEEN | TAIL) != 0 && one.bits != CALL;
+    let accesses = |one: Suspicion| matches!(one.met, Met::OutsideBlocks { .. });
     let known = |one: Suspicion| accesses(one) && !detector.is_unknown(one.pc);
     match whole || case.suspicion.is_some_and(known) {
         true => Verdict::Nothing,
@@ -297,9 +297,11 @@ fn verdict(case: &Case<'_>, stream: &Stream, whole: bool) -> Verdict {
 
 /// Whether something that was found may be what was suspected.
 fn answers(hit: &Hit, suspicion: Suspicion) -> bool {
-    match suspicion.bits {
-        CALL => matches!(hit.subject, Subject::Release { .. } | Subject::Allocation { .. }),
-        bits if bits & (FREED | BETWEEN | TAIL) != 0 => hit.stack.first() == Some(&suspicion.pc),
+    match suspicion.met {
+        Met::InvalidCall { .. } => {
+            matches!(hit.subject, Subject::Release { .. } | Subject::Allocation { .. })
+        }
+        Met::OutsideBlocks { .. } => hit.stack.first() == Some(&suspicion.pc),
         // Where an address is made it is not used yet, and a comparison decides nothing by itself.
         _ => true,
     }

@@ -26,7 +26,7 @@ type Bounds = (Option<Instant>, Option<Instant>);
 
 /// What is observed to follow dependences.
 pub fn plan() -> Plan {
-    Plan { blocks: true, memory: true, syscalls: Syscalls::Ranges, ..Plan::default() }
+    Plan::everything().with_syscalls(Syscalls::Ranges)
 }
 
 /// Sets up a timeline so that it leaves checkpoints where windows can begin.

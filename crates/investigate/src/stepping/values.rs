@@ -56,7 +56,7 @@ pub fn of(stepper: &mut Stepper) -> anyhow::Result<(Vec<Shown>, Vec<Shown>)> {
     };
     let collect = Collect::default();
     let accesses = collect.accesses.clone();
-    let plan = Plan { blocks: true, memory: true, ..Plan::default() };
+    let plan = Plan::everything();
     stepper
         .line
         .observe(Some(start), Some(end), plan, Box::new(collect))

@@ -136,7 +136,7 @@ impl Replay {
         };
         if self.count {
             // It says where a child begins, as what came before is the parent's.
-            let replay = |plan, make: MakeConsumer<'_>| replay(Plan { forks: true, ..plan }, make);
+            let replay = |plan: Plan, make: MakeConsumer<'_>| replay(plan.with_forks(), make);
             let (counted, replays) = count::count(replay)?;
             return Ok(with_counts(session.recording(), counted, replays));
         }

@@ -125,7 +125,7 @@ impl Run {
         let stats = Arc::new(Mutex::new(Stats::default()));
         let measured = self.stats.is_some();
         let mut job = self.guest.job();
-        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
+        job.resolve = plan.has_names().then(functions::resolver);
         job.plan = plan;
         job.controlled = next.is_some();
         let outcome = run_job(&job, &mut |_| {
@@ -308,7 +308,7 @@ impl Guest {
         make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
     ) -> anyhow::Result<Outcome> {
         let mut job = self.job();
-        job.resolve = (!plan.names.is_empty()).then(functions::resolver);
+        job.resolve = plan.has_names().then(functions::resolver);
         job.plan = plan;
         run_job(&job, make)
     }

@@ -3,7 +3,8 @@
 
 use super::{build, engine_log, reference};
 use anyhow::{Context, bail, ensure};
-use events::plan::{Filter, GRANULE, Paint};
+use events::plan::{GRANULE, Paint, Screen, Shadow};
+use events::suspicion::{Access, Suspicion};
 use events::{Consumer, Decoder, Event, Plan};
 use std::path::Path;
 use testkit::singlestep::AccessKind;
@@ -38,8 +39,7 @@ fn plan() -> Plan {
             Paint { range, bits: bits(granule) }
         })
         .collect();
-    let filter = Some(Filter::Shadow { reads: READS, writes: WRITES, paint });
-    Plan { filter, ..Plan::default() }
+    Plan::screening(Screen::Shadow(Shadow { reads: READS, writes: WRITES, paint }))
 }
 
 /// pc, address, size, whether it writes, shadow.
@@ -57,8 +57,9 @@ impl Consumer for Suspects {
     fn records(&mut self, bytes: &[u8]) {
         let (found, calls) = (&mut self.found, &mut self.calls);
         let done = self.decoder.events(bytes, |event| match event {
-            Event::Suspect { pc, address, size, write, shadow, .. } => {
-                found.push((pc, address, size, write, shadow));
+            Event::Suspect { pc, suspicion: Suspicion::Painted { access, bits }, .. } => {
+                let Access { address, size, write } = access;
+                found.push((pc, address, size, write, bits));
             }
             Event::Syscall { number, arguments, answer } => calls.push((number, arguments, answer)),
             _ => {}

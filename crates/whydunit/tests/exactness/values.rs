@@ -5,6 +5,7 @@
 use super::engine_log::{self, Call};
 use super::{build, reference};
 use anyhow::{Context, ensure};
+use events::plan::Execution;
 use events::{Consumer, Decoder, Event, Plan};
 use std::path::Path;
 use testkit::singlestep::AccessKind;
@@ -95,7 +96,7 @@ const PROGRAMS: [&str; 8] = [
 fn values_agree_with_single_stepping() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("plan.json");
-    let plan = Plan { values: true, ..Plan::everything() };
+    let plan = Plan::observing(Execution::Values);
     std::fs::write(&file, serde_json::to_vec(&plan).expect("a plan")).expect("room");
     let programs = build(&PROGRAMS, folder.path());
     assert_eq!(programs.len(), PROGRAMS.len());

@@ -3,7 +3,10 @@
 
 use events::decode::Record;
 use events::patch::{Action, Patch, REGISTERS};
-use events::plan::{Filter, HeapFunction, HeapRole, Probe, Syscalls};
+use events::plan::{
+    Allocations, Execution, Heap, HeapFunction, HeapRole, Poison, Probe, Scope, Screen, Shadow,
+    Stops, Syscalls,
+};
 use events::{Consumer, Decoder, Event, Plan};
 use std::collections::HashMap;
 use std::fs::File;
@@ -141,10 +144,8 @@ fn calls(program: &Program, events: &[Event]) -> Vec<String> {
 #[test]
 fn calls_and_returns_pair_up_through_recursion_tail_calls_and_longjmp() {
     let program = Program::build("calls.c", &["-fno-inline", "-fno-ipa-cp", "-fno-ipa-sra"]);
-    let plan = Plan {
-        functions: vec![program.at("factorial"), program.at("leaves"), program.at("jumps_to")],
-        ..Plan::default()
-    };
+    let functions = ["factorial", "leaves", "jumps_to"].map(|name| program.at(name)).to_vec();
+    let plan = Plan { stops: Stops::at_functions(functions), ..Plan::default() };
     for superblock in ["64", "3"] {
         let (code, events) = program.planned(&plan, &["--superblock", superblock]);
         assert_eq!(code, Some(8));
@@ -203,21 +204,17 @@ fn check_interrupted(events: &[Event]) {
 #[test]
 fn calls_are_told_once_whenever_signals_come() {
     let program = Program::build("interrupted_calls.c", &["-static"]);
-    let functions = vec![program.at("work")];
-    let shadow = Filter::Shadow { reads: 1, writes: 1, paint: Vec::new() };
+    let stops = Stops::at_functions(vec![program.at("work")]);
+    let shadow = Screen::Shadow(Shadow { reads: 1, writes: 1, paint: Vec::new() });
     let role = HeapRole::Measure;
     let name = "work".to_owned();
-    let followed = HeapFunction { name, role, family: 1, zeroed: false, at: Vec::new() };
+    let followed = HeapFunction { name, role, family: 1, zeroed: false, at: None };
+    let heap = Screen::Heap(Heap { functions: vec![followed], provenance: true });
     for plan in [
-        Plan { functions: functions.clone(), ..Plan::default() },
-        Plan { functions: functions.clone(), blocks: true, ..Plan::default() },
-        Plan { functions, filter: Some(shadow.clone()), ..Plan::default() },
-        Plan {
-            names: vec!["work".to_owned()],
-            filter: Some(shadow),
-            heap: vec![followed],
-            ..Plan::default()
-        },
+        Plan { stops: stops.clone(), ..Plan::default() },
+        Plan { stops: stops.clone(), ..Plan::observing(Execution::Blocks) },
+        Plan { stops, ..Plan::screening(shadow) },
+        Plan { stops: Stops::at_names(vec!["work".to_owned()]), ..Plan::screening(heap) },
     ] {
         for superblock in ["64", "1"] {
             let options =
@@ -352,7 +349,8 @@ fn ranges_of_code_leave_out_just_the_rest() {
     let start = program.at("factorial");
     let range = start..start + 64;
     let (_, all) = program.planned(&Plan::everything(), &[]);
-    let plan = Plan { code: vec![range.clone()], ..Plan::everything() };
+    let scope = Scope { code: vec![range.clone()], ..Scope::default() };
+    let plan = Plan { scope, ..Plan::everything() };
     let (code, some) = program.planned(&plan, &[]);
     assert_eq!(code, Some(8));
     let expected = inside(&all, &range);
@@ -369,8 +367,8 @@ fn another_plan_comes_into_force_while_the_guest_runs_in_a_loop() {
     let spin = program.at("spin");
     let action = Action::SetMemory { address: program.at("flag"), size: 4, value: 1 };
     let patches = vec![Patch { pc: spin, execution: Some(3), action }];
-    let probes = vec![Probe { pc: spin, registers: 1 }];
-    let next = program.write_plan("next", &Plan { patches, probes, ..Plan::default() });
+    let stops = Stops { probes: vec![Probe { pc: spin, registers: 1 }], ..Stops::default() };
+    let next = program.write_plan("next", &Plan { patches, stops, ..Plan::default() });
     let (code, events) = program.events(&["--next-plan", &next]);
     assert_eq!(code, Some(5));
     let probe = Event::Probe { pc: spin };
@@ -416,7 +414,7 @@ impl Consumer for Kernel {
 #[test]
 fn system_calls_tell_what_they_read_and_wrote() {
     let program = Program::build("buffers.c", &[]);
-    let plan = Plan { syscalls: Syscalls::Bytes, ..Plan::default() };
+    let plan = Plan::default().with_syscalls(Syscalls::Bytes);
     let file = program.folder.path().join("events");
     let options =
         ["--plan", &program.write_plan("plan", &plan), "--save-events", &file.to_string_lossy()];
@@ -442,4 +440,32 @@ fn system_calls_tell_what_they_read_and_wrote() {
     }
     let pipe = kernel.calls.iter().find(|call| matches!(call.0, 22 | 293)).expect("pipe");
     assert!(pipe.1 && pipe.3.len() == 8);
+}
+
+/// What cannot be had together is refused before the program starts, by name.
+#[test]
+fn plans_whose_parts_are_in_conflict_are_refused() {
+    let program = Program::build("decide.s", &["-nostdlib", "-static"]);
+    let table = || Screen::Allocations(Allocations::default());
+    let pair = vec![Screen::Heap(Heap::default()), Screen::Shadow(Shadow::default())];
+    for (plan, words) in [
+        (Plan { screens: pair, ..Plan::default() }, ["heap screen", "shadow screen"]),
+        (
+            Plan { screens: vec![table()], ..Plan::observing(Execution::Blocks) },
+            ["allocations screen", "Blocks"],
+        ),
+        (Plan::screening(Screen::Poison(Poison::default())), ["poison screen", "replays"]),
+    ] {
+        let file = program.write_plan("plan", &plan);
+        for option in ["--plan", "--next-plan"] {
+            let (code, errors) = program.run(&[option, &file]);
+            assert_eq!(code, Some(2), "{errors}");
+            assert!(words.iter().all(|word| errors.contains(word)), "{errors}");
+        }
+    }
+    let file = program.folder.path().join("older");
+    std::fs::write(&file, r#"{"blocks":true}"#).expect("room");
+    let (code, errors) = program.run(&["--plan", &file.to_string_lossy()]);
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("blocks"), "{errors}");
 }

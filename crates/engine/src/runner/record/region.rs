@@ -10,7 +10,6 @@ use crate::runner::cpu::cpu;
 use crate::runner::engine::{Engine, engine};
 use crate::runner::thread::Thread;
 use crate::runner::{baton, clock};
-use events::Plan;
 use recording::log::Entry;
 
 /// What of a run is recorded.
@@ -55,7 +54,7 @@ fn await_point(engine: &mut Engine, point: Point) {
         Point::Ticks(_) => (Vec::new(), true),
     };
     engine.stops.watch(places);
-    engine.set_plan(Plan { ticks, ..engine.config.plan.clone() });
+    engine.set_plan(engine.config.plan.clone().with_ticks(ticks));
     if let (Point::Ticks(count), None) = (point, &engine.recorder) {
         clock::arm(count);
     }
@@ -84,7 +83,7 @@ fn enter(engine: &mut Engine, thread: &mut Thread) {
     }
     engine.region.stage = Stage::Inside;
     thread.move_out();
-    engine.set_plan(Plan { ticks: true, ..engine.config.plan.clone() });
+    engine.set_plan(engine.config.plan.clone().with_ticks(true));
     begin(engine, thread);
     match engine.config.recording.as_ref().and_then(|how| how.to) {
         Some(point) => await_point(engine, point),
@@ -108,7 +107,7 @@ fn leave(engine: &mut Engine) {
     engine.region.stage = Stage::Over;
     baton::be_calm(false);
     engine.stops.watch(Vec::new());
-    engine.set_plan(Plan { ticks: false, ..engine.config.plan.clone() });
+    engine.set_plan(engine.config.plan.clone().with_ticks(false));
 }
 
 /// In the dispatcher: whether a point that is waited for is here, and what then.
@@ -155,6 +154,6 @@ pub fn forked(engine: &mut Engine) {
         engine.region.stage = Stage::Over;
         engine.config.recording = None;
         engine.stops.watch(Vec::new());
-        engine.set_plan(Plan { ticks: false, ..engine.config.plan.clone() });
+        engine.set_plan(engine.config.plan.clone().with_ticks(false));
     }
 }

@@ -4,7 +4,7 @@
 use super::contexts::InCall;
 use super::control;
 use super::source::Source;
-use super::{diverge, finish, is_scrambled, memory, replayer};
+use super::{diverge, finish, is_poisoned, memory, replayer};
 use crate::runner::clock;
 use crate::runner::cpu::{NOT_STARTED, cpu};
 use crate::runner::engine::engine;
@@ -31,7 +31,7 @@ pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check:
         _ => {}
     }
     others_wrote();
-    if is_scrambled()
+    if is_poisoned()
         && let Some(Entry::Call(Call { time, .. }) | Entry::Switch { time, .. }) =
             replayer().source.peek()
         && *time != clock::now()
@@ -102,7 +102,7 @@ fn complete(made: InCall) {
     if call.number != number {
         diverge(&format!("made {} in place of {}", name(number), name(call.number)));
     }
-    if call.check != check && !is_scrambled() {
+    if call.check != check && !is_poisoned() {
         diverge(&format!("made {} with other registers, stack or data", name(number)));
     }
     replayer().checks += 1;
@@ -131,7 +131,7 @@ fn complete(made: InCall) {
         }
     }
     let before = engine().before_call(number, arguments);
-    if is_scrambled() {
+    if is_poisoned() {
         engine().suspect_handed((number, arguments), call.answer, cpu().registers.pc);
     }
     write_payload(&call.writes);
@@ -215,7 +215,7 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             return Done::Gone;
         }
         libc::SYS_exit_group => match replayer().source.peek() {
-            Some(Entry::End(Ending::Exit(code))) if is_scrambled() && *code as u8 != a[0] as u8 => {
+            Some(Entry::End(Ending::Exit(code))) if is_poisoned() && *code as u8 != a[0] as u8 => {
                 diverge(&format!("ended with {}", a[0] as u8))
             }
             Some(Entry::End(ending)) => finish(Some(*ending)),

@@ -98,12 +98,12 @@ pub fn stand(end: Option<Option<Ending>>, divergence: Option<Divergence>) {
 }
 
 fn quiet() -> Plan {
-    Plan { ticks: true, ..Plan::default() }
+    Plan::default().with_ticks(true)
 }
 
 fn go(to: Goal, plan: Option<Box<Plan>>) {
     let engine = engine();
-    let plan = plan.map_or_else(quiet, |plan| Plan { ticks: true, ..*plan });
+    let plan = plan.map_or_else(quiet, |plan| plan.with_ticks(true));
     if plan.emits() {
         engine.ring = Ring::new(engine.config.rings, None).ok();
         // A consumer of its own, which knows no shapes yet.

@@ -6,10 +6,11 @@ use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
+use crate::runner::screens::provenance;
 use crate::runner::stack::{Block, clone_on};
 use crate::runner::sys::{self, syscall};
 use crate::runner::thread::Thread;
-use crate::runner::{arena, baton, futex, guest, owners, record, signal, start};
+use crate::runner::{arena, baton, futex, guest, record, signal, start};
 use recording::log::Ending;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -308,8 +309,8 @@ pub fn after_fork_in_child(thread: &mut Thread) {
         engine.restart_events(Some(sys::getppid()));
         engine.listen_as(thread.tid);
     }
-    owners::settle(false);
-    cpu().owner_mask = owners::mask(thread.allocating.is_some());
+    provenance::settle(false);
+    cpu().tag_mask = provenance::mask(thread.calls.heap.is_some());
     record::forked(engine, thread.tid);
     start::follow_host(engine.config.lifeline);
 }

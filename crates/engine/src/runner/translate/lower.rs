@@ -16,30 +16,27 @@
 
 mod exits;
 mod indirect;
-mod ledger;
 mod marks;
-mod owners;
 mod plain;
 mod reserved;
 mod returns;
-mod scramble;
 mod shared;
-mod strings;
 
+pub(in crate::runner) use exits::Pending;
 pub use reserved::standing;
 pub use shared::Shared;
 
 use super::emit::{Condition, Emit, Hole};
 use super::facts::{Flow, Set};
-use super::filter::Screen;
+use super::instrument::Instrumentation;
 use super::map::{self, Map, Point, Spills};
 use super::observe::Observer;
 use super::superblock::{Guest, Role, Superblock};
 use crate::runner::cpu;
 use crate::runner::cpu::reg::{RCX, RDX};
-use events::Plan;
+use crate::runner::screens::Stage;
+use crate::runner::screens::inline::Tests;
 use events::shape::Shape;
-use exits::Pending;
 use indirect::Target;
 
 /// Slot of rcx and rdx across an indirect branch; the prefix of every translation knows them.
@@ -60,8 +57,8 @@ pub const EXIT_INDIRECT: u32 = 1;
 pub const EXIT_FAULT: u32 = 2;
 /// Exit number that the signal handler uses for a test that could not be made.
 pub const EXIT_SUSPECT: u32 = 3;
-/// First exit number of a translation.
-pub const FIRST_EXIT: u32 = 16;
+/// First exit number of a translation: the stream has the same numbers.
+pub use events::record::FIRST_EXIT;
 
 /// What an exit means to the dispatcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,8 +71,8 @@ pub enum ExitKind {
     Emulate(u64),
     /// The instruction at this address cannot be run.
     Refuse(u64),
-    /// The instruction at this address may not pass the filter.
-    Suspect(u64),
+    /// A test has stopped the instruction at this address.
+    Suspect(u64, Stage),
     /// The function at this address is called from somewhere that is not known.
     Learn(u64),
     /// By way of the table of indirect branches; never comes to the dispatcher by this number.
@@ -150,26 +147,27 @@ pub enum Variant {
     Flipped,
 }
 
-struct Lower<'a> {
-    superblock: &'a Superblock,
-    emit: Emit,
+/// A translation that is being written. What screens emit is added by [`crate::runner::screens`].
+pub(in crate::runner) struct Lower<'a> {
+    pub(in crate::runner) superblock: &'a Superblock,
+    pub(in crate::runner) emit: Emit,
     far: Emit,
     shared: Shared,
-    plan: &'a Plan,
+    pub(in crate::runner) instrumentation: Instrumentation,
     flipped: bool,
     /// Whether the dispatcher has looked after the instruction.
-    untested: bool,
+    pub(in crate::runner) untested: bool,
     observer: Option<Observer>,
-    screen: Option<Screen>,
+    pub(in crate::runner) tests: Option<Tests>,
     map: map::Builder,
     first_exit: u32,
     exits: Vec<Exit>,
-    pending: Vec<(Hole, Pending)>,
+    pub(in crate::runner) pending: Vec<(Hole, Pending)>,
     pads: Vec<u64>,
-    index: u16,
+    pub(in crate::runner) index: u16,
     /// Whether a record says that the instruction is about to execute: no signal comes before it.
     announced: bool,
-    spills: Spills,
+    pub(in crate::runner) spills: Spills,
     body: u32,
     landing: u32,
     inner: u32,
@@ -181,31 +179,32 @@ pub fn lower(
     (near, far): (u64, u64),
     first_exit: u32,
     shared: Shared,
-    plan: &Plan,
+    instrumentation: Instrumentation,
     variant: Variant,
     exact_flags: bool,
 ) -> Translation {
-    let values = plan.values && variant != Variant::Untested;
-    let accesses = plan.observes_accesses();
-    let observer = plan.weaves().then(|| Observer::new(superblock, first_exit, accesses, values));
+    let tested = variant != Variant::Untested;
+    let values = instrumentation.records_values() && tested;
+    let accesses = instrumentation.records_accesses();
+    let records = instrumentation.records();
+    let observer = records.then(|| Observer::new(superblock, first_exit, accesses, values));
     let taken = observer.as_ref().map_or(Set::default(), |observer| {
         let taken = Set::default().with(observer.record).with(observer.scratch);
         observer.value.map_or(taken, |value| taken.with(value))
     });
-    let tested = plan.filter.is_some() && variant != Variant::Untested;
     // Also where nothing is to be tested, so that registers stay put aside on the way through.
-    let tight = !plan.heap.is_empty();
-    let screen = tested.then(|| Screen::new(superblock, taken, exact_flags, tight));
+    let against = instrumentation.tests.filter(|_| tested);
+    let tests = against.map(|against| Tests::new(superblock, taken, exact_flags, against));
     let mut lower = Lower {
         superblock,
         emit: Emit::at(near),
         far: Emit::at(far),
         shared,
-        plan,
+        instrumentation,
         flipped: variant == Variant::Flipped,
-        untested: variant == Variant::Untested,
+        untested: !tested,
         observer,
-        screen,
+        tests,
         map: map::Builder::default(),
         first_exit,
         exits: Vec::new(),
@@ -224,7 +223,7 @@ pub fn lower(
     let reserved = lower.reserved().packed();
     let record_register = lower.observer.as_ref().map(|observer| observer.record);
     let value_source = lower.observer.as_ref().and_then(|it| it.value.map(|_| it.scratch));
-    let test_registers = lower.screen.as_ref().map(|screen| (screen.base, screen.scratch));
+    let test_registers = lower.tests.as_ref().map(|tests| (tests.base, tests.scratch));
     Translation {
         code: lower.emit.into_bytes(),
         far: lower.far.into_bytes(),
@@ -247,11 +246,11 @@ fn slot(index: u8) -> u64 {
 }
 
 impl Lower<'_> {
-    fn guest(&self) -> &Guest {
+    pub(in crate::runner) fn guest(&self) -> &Guest {
         &self.superblock.guests[self.index as usize]
     }
 
-    fn note(&mut self, boundary: bool) {
+    pub(in crate::runner) fn note(&mut self, boundary: bool) {
         self.map.add(Point {
             offset: self.emit.offset(),
             index: self.index,
@@ -272,13 +271,13 @@ impl Lower<'_> {
         });
     }
 
-    fn spill(&mut self, register: u8, slot_number: u8) {
+    pub(in crate::runner) fn spill(&mut self, register: u8, slot_number: u8) {
         self.emit.store_cell(slot(slot_number), register);
         self.spills = self.spills.with(register, slot_number);
         self.note(false);
     }
 
-    fn unspill(&mut self, register: u8, slot_number: u8) {
+    pub(in crate::runner) fn unspill(&mut self, register: u8, slot_number: u8) {
         self.emit.load_cell(register, slot(slot_number));
         self.spills = self.spills.without(register);
         self.note(false);
@@ -320,9 +319,9 @@ impl Lower<'_> {
                 self.marks();
             }
             self.observe_before();
-            self.look_at_compared();
+            self.screen_operands();
             self.one();
-            self.scramble_frame();
+            self.screen_results();
             self.observe_after();
             self.announced = false;
         }

@@ -8,7 +8,7 @@
 use super::accesses::{self, Accesses};
 use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
 use super::observe::NEVER_RESERVED;
-use crate::runner::ledger::Deed;
+use crate::runner::screens::allocations::Deed;
 use crate::runner::sites;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
 use std::collections::BTreeSet;
@@ -104,9 +104,9 @@ pub struct Marks {
     pub follows: bool,
     /// Where the function may return to.
     pub sites: sites::Kind,
-    /// What an ordinary call of it does to the [ledger](crate::runner::ledger).
+    /// What an ordinary call of it does to the table of [allocations](crate::runner::screens::allocations).
     pub deed: Option<Deed>,
-    /// The number that the place has in the ledger, if only what is entered there returns to it.
+    /// The number that the place has in that table, if only what is entered there returns to it.
     pub site: Option<u32>,
 }
 

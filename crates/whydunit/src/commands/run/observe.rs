@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use events::patch::{self, Patch};
-use events::plan::{ALL_REGISTERS, Filter, Probe};
+use events::plan::{ALL_REGISTERS, Execution, Probe, Screen, Shadow};
 use events::{Consumer, Plan, Process};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -62,18 +62,19 @@ impl Observe {
         let mut plan = read(self.plan.as_ref())?.unwrap_or_default();
         match self.observe {
             What::Nothing => {}
-            What::Ticks => plan.ticks = true,
-            What::Blocks => plan.blocks = true,
-            What::Memory => (plan.blocks, plan.memory) = (true, true),
-            What::Values => (plan.blocks, plan.memory, plan.values) = (true, true, true),
+            What::Ticks => plan.observe.ticks = true,
+            What::Blocks => raise(&mut plan, Execution::Blocks),
+            What::Memory => raise(&mut plan, Execution::Addresses),
+            What::Values => raise(&mut plan, Execution::Values),
+            What::Shadow if plan.shadow().is_some() => {}
             What::Shadow => {
-                let everything = Filter::Shadow { reads: 0xff, writes: 0xff, paint: Vec::new() };
-                plan.filter.get_or_insert(everything);
+                let everything = Shadow { reads: 0xff, writes: 0xff, paint: Vec::new() };
+                plan.screens.push(Screen::Shadow(everything));
             }
         }
         let registers = ALL_REGISTERS;
-        plan.probes.extend(self.probe.iter().map(|pc| Probe { pc: *pc, registers }));
-        plan.names.extend(self.function.iter().cloned());
+        plan.stops.probes.extend(self.probe.iter().map(|pc| Probe { pc: *pc, registers }));
+        plan.stops.names.extend(self.function.iter().cloned());
         for text in &self.patch {
             plan.patches.push(Patch::parse(text, patch::address)?);
         }
@@ -82,8 +83,15 @@ impl Observe {
 
     /// The plan that comes after it, if there is one.
     pub fn next_plan(&self) -> anyhow::Result<Option<Plan>> {
-        read(self.next_plan.as_ref())
+        let plan = read(self.next_plan.as_ref())?;
+        plan.iter().try_for_each(Plan::check_live)?;
+        Ok(plan)
     }
+}
+
+/// At least so much of execution is observed.
+fn raise(plan: &mut Plan, execution: Execution) {
+    plan.observe.execution = plan.observe.execution.max(execution);
 }
 
 fn read(path: Option<&PathBuf>) -> anyhow::Result<Option<Plan>> {

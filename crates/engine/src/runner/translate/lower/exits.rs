@@ -1,9 +1,10 @@
 //! Exits of a translation: out of line, with their bookkeeping, and linked to the next translation.
 
-use super::owners::Unlike;
 use super::{Exit, ExitKind, Kept, Lower, SLOT_RCX, SLOT_RDX, slot};
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
+use crate::runner::screens::Stage;
+use crate::runner::screens::provenance::Unlike;
 use crate::runner::translate::emit::{Condition, Hole};
 use crate::runner::translate::facts::ARITHMETIC_FLAGS;
 use crate::runner::translate::map::Spills;
@@ -13,7 +14,7 @@ use std::mem::offset_of;
 
 /// Code that stands out of line, behind the body.
 #[derive(Clone, Copy)]
-pub(super) enum Pending {
+pub(in crate::runner) enum Pending {
     /// Bookkeeping and link jump of an exit.
     Exit(Leaving),
     /// A call, when the processor has noted its pad.
@@ -22,11 +23,11 @@ pub(super) enum Pending {
     Pad { back: u64, executed: u16 },
     /// A checked return that goes somewhere else.
     ReturnElsewhere { index: u16, fields: u16 },
-    /// A test against the shadow that found something.
-    Suspect { index: u16, fields: u16 },
-    /// The same, of a repeated string instruction.
+    /// A test of a screen that found something.
+    Suspect { index: u16, fields: u16, stage: Stage },
+    /// The same, of a repeated string instruction against the shadow.
     SuspectRepeat { index: u16, fields: u16 },
-    /// An address and its pointer that have unlike owners.
+    /// An address and its pointer that have unlike tags.
     Unlike(Unlike),
     /// A function is entered from somewhere that is not known.
     Learn,
@@ -34,7 +35,7 @@ pub(super) enum Pending {
 
 /// An exit that has not been written yet.
 #[derive(Clone, Copy)]
-pub(super) struct Leaving {
+pub(in crate::runner) struct Leaving {
     pub(super) kind: ExitKind,
     pub(super) executed: u16,
     pub(super) tick: bool,
@@ -96,9 +97,9 @@ impl Lower<'_> {
                     self.emit.lea(RSP, RSP, 8);
                     self.go(fields);
                 }
-                Pending::Suspect { index, fields } => {
+                Pending::Suspect { index, fields, stage } => {
                     self.emit.fill(hole);
-                    self.suspect(index, fields);
+                    self.suspect(index, fields, stage);
                 }
                 Pending::SuspectRepeat { index, fields } => {
                     self.emit.fill(hole);
@@ -106,7 +107,7 @@ impl Lower<'_> {
                 }
                 Pending::Unlike(unlike) => {
                     self.emit.fill(hole);
-                    self.find_owner(unlike);
+                    self.look_at_unlike(unlike);
                 }
                 Pending::Learn => {
                     self.emit.fill(hole);
@@ -120,7 +121,7 @@ impl Lower<'_> {
     fn exit(&mut self, hole: Hole, exit: Leaving) {
         let Leaving { kind, executed, tick, fields, taken } = exit;
         let number = self.number_exit(executed, fields, taken);
-        let tick = tick && self.plan.ticks;
+        let tick = tick && self.instrumentation.ticks;
         if !tick && !self.reserves() {
             self.link(hole, number, kind, executed);
             return;
@@ -229,7 +230,7 @@ impl Lower<'_> {
 
     /// A tick in the middle of a superblock, where control goes on to the next instruction.
     pub(super) fn inline_tick(&mut self, backward: bool) {
-        if !(self.plan.ticks && backward) {
+        if !(self.instrumentation.ticks && backward) {
             return;
         }
         let target = self.superblock.guests.get(self.index as usize + 1);

@@ -103,7 +103,7 @@ impl Lower<'_> {
     /// To the translation that was looked up; its prefix makes sure.
     pub(super) fn go(&mut self, fields: u16) {
         self.foot_of_indirect(fields);
-        if self.plan.ticks {
+        if self.instrumentation.ticks {
             let ticks = exits::cell(exits::INDIRECT);
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
@@ -113,7 +113,7 @@ impl Lower<'_> {
             self.look_up();
         }
         self.emit.jump_register(RCX);
-        if self.plan.ticks {
+        if self.instrumentation.ticks {
             let _ = self.emit.jump(self.shared.table_miss);
         }
     }

@@ -10,7 +10,7 @@ use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
 use crate::runner::cpu::{self, Cpu};
 use crate::runner::follow::{self, Follow};
 use crate::runner::sites;
-use events::record::{BACK, BACK_BYTES, ENTER, ENTER_BYTES};
+use events::record::{BACK_BYTES, ENTER_BYTES, Kind};
 use std::mem::offset_of;
 
 impl Lower<'_> {
@@ -26,8 +26,8 @@ impl Lower<'_> {
             self.know_site();
         }
         match (marks.follows, marks.deed, marks.site) {
-            (true, Some(deed), _) => return self.enter_in_ledger(deed),
-            (true, None, Some(site)) => return self.leave_in_ledger(site),
+            (true, Some(deed), _) => return self.enter_allocation(deed),
+            (true, None, Some(site)) => return self.leave_allocation(site),
             (true, None, None) => return self.follow(),
             (false, ..) => {}
         }
@@ -36,13 +36,13 @@ impl Lower<'_> {
             self.emit.load_cell(RCX, cpu::field(offset_of!(Cpu, events)));
         }
         if marks.returns {
-            self.mark(record, BACK);
+            self.mark(record, Kind::Back);
             self.emit.store(record, 12, RSP);
             self.emit.store(record, 20, RAX);
             self.close_mark(record, BACK_BYTES);
         }
         if marks.enters {
-            self.mark(record, ENTER);
+            self.mark(record, Kind::Enter);
             self.emit.load(RDX, RSP, 0);
             self.emit.store(record, 12, RDX);
             self.emit.store(record, 20, RSP);
@@ -62,7 +62,7 @@ impl Lower<'_> {
     }
 
     /// Calls the engine, which may change what is tested against.
-    pub(super) fn follow(&mut self) {
+    pub(in crate::runner) fn follow(&mut self) {
         let field = |offset: usize| cpu::field(offset_of!(Cpu, follow) + offset);
         self.emit.store_cell(field(offset_of!(Follow, back)), RDX);
         self.unspill(RDX, SLOT_RDX);
@@ -72,7 +72,7 @@ impl Lower<'_> {
             let cell = field(offset_of!(Follow, arguments) + 8 * number);
             let mut held = register;
             if let Some(spill) = aside.iter().find(|spill| spill.register == register) {
-                held = self.screen.as_ref().map_or(register, |screen| screen.scratch);
+                held = self.tests.as_ref().map_or(register, |tests| tests.scratch);
                 self.emit.load_cell(held, slot(spill.slot));
             }
             self.emit.store_cell(cell, held);
@@ -89,15 +89,15 @@ impl Lower<'_> {
         self.emit.store_cell_imm32(field(offset_of!(Follow, resume)), resume);
         let _ = self.emit.jump(follow::entry());
         debug_assert_eq!(self.emit.here() as u32, resume);
-        if let Some(screen) = &self.screen {
-            self.emit.load_cell(screen.base, cpu::field(offset_of!(Cpu, shadow)));
+        if let Some(tests) = &self.tests {
+            self.emit.load_cell(tests.base, cpu::field(offset_of!(Cpu, shadow)));
         }
         self.announced = true;
     }
 
     /// The kind of a record, and the place.
-    fn mark(&mut self, record: u8, kind: u32) {
-        self.emit.store_imm32(record, 0, kind);
+    fn mark(&mut self, record: u8, kind: Kind) {
+        self.emit.store_imm32(record, 0, kind as u32);
         self.emit.load_constant(RDX, self.superblock.pc);
         self.emit.store(record, 4, RDX);
     }

@@ -123,7 +123,7 @@ impl Lower<'_> {
         self.emit.store(RSP, 0, RCX);
         self.note(false);
         self.foot_of_indirect(self.fields());
-        if self.plan.ticks {
+        if self.instrumentation.ticks {
             let ticks = exits::cell(exits::RETURN);
             self.emit.load_cell(RCX, ticks);
             self.emit.lea(RCX, RCX, -1);
@@ -132,7 +132,7 @@ impl Lower<'_> {
             self.emit.jump_if_rcx_zero(1);
         }
         self.emit.raw(&[0xc3]);
-        if self.plan.ticks {
+        if self.instrumentation.ticks {
             self.emit.store(RSP, 0, RDX);
             self.emit.lea(RSP, RSP, 8);
             let _ = self.emit.jump(self.shared.table_miss);

@@ -1,14 +1,14 @@
-//! Ordinary calls of allocators go into the [ledger](crate::runner::ledger) here, in line: at the entry of a
-//! function and where it returns. Whatever is not quite ordinary goes on to [`Lower::follow`].
+//! Ordinary calls of allocators go into the table here, in line: at the entry of a function and where it
+//! returns. Whatever is not quite ordinary goes on to [`Lower::follow`].
 //!
 //! rcx and rdx are in their slots. Flags are left alone: conditions become numbers that are zero.
 
-use super::{Lower, SLOT_RCX, SLOT_RDX, slot};
+use super::arrange::{self, Asked, Deed, Line, UnderWay};
 use crate::runner::cpu::reg::{RAX, RCX, RDI, RDX, RSI, RSP};
-use crate::runner::cpu::{self, Cpu};
-use crate::runner::ledger::{self, Asked, Deed, Line, UnderWay};
+use crate::runner::cpu::{self, Cpu, slot};
 use crate::runner::sites;
 use crate::runner::translate::emit::Hole;
+use crate::runner::translate::lower::{Lower, SLOT_RCX, SLOT_RDX};
 use std::mem::offset_of;
 
 const STACK: usize = offset_of!(UnderWay, stack);
@@ -26,7 +26,7 @@ const LINE_STATE: i32 = offset_of!(Line, state) as i32;
 const LINE_ORDER: i32 = offset_of!(Line, order) as i32;
 
 fn cell(field: usize) -> u64 {
-    cpu::field(offset_of!(Cpu, ledger) + field)
+    cpu::field(offset_of!(Cpu, allocation) + field)
 }
 
 /// Jumps that are filled when all is written.
@@ -40,7 +40,7 @@ struct Ways {
 
 impl Lower<'_> {
     /// A function is entered; rdx is its return address.
-    pub(super) fn enter_in_ledger(&mut self, deed: Deed) {
+    pub(in crate::runner) fn enter_allocation(&mut self, deed: Deed) {
         let mut ways = Ways::default();
         self.pass_inner_call(&mut ways);
         let family = match deed {
@@ -55,14 +55,14 @@ impl Lower<'_> {
             }
             Deed::FreesAlone(family) => {
                 self.release(family, &mut ways);
-                return self.close_ledger(ways, true);
+                return self.close_allocation(ways, true);
             }
         };
         self.emit.load(RDX, RSP, 0);
         self.emit.store_cell(cell(BACK), RDX);
         self.emit.store_cell_imm32(cell(FAMILY), family.into());
         self.emit.store_cell(cell(STACK), RSP);
-        self.close_ledger(ways, true);
+        self.close_allocation(ways, true);
     }
 
     /// Notes the size that is asked for, if a line has room for it.
@@ -132,14 +132,14 @@ impl Lower<'_> {
         self.emit.select_bits(RCX, begin, cell(IRREGULAR));
         self.unless_zero(&mut ways.slow);
         self.emit.select_bits(RDX, begin, cell(REGION));
-        self.emit.load_scaled(RDX, RDX, ledger::distances());
+        self.emit.load_scaled(RDX, RDX, arrange::distances());
         self.emit.copy(RCX, RDX);
         self.if_zero(&mut ways.slow);
         self.emit.lea_sum(RDX, RDX, begin);
     }
 
     /// A function may have returned to the site of this number.
-    pub(super) fn leave_in_ledger(&mut self, site: u32) {
+    pub(in crate::runner) fn leave_allocation(&mut self, site: u32) {
         let mut ways = Ways::default();
         self.emit.load_cell(RCX, cell(STACK));
         // How far the stack is above that of the call, when it has given up the return address.
@@ -164,7 +164,7 @@ impl Lower<'_> {
         self.emit.fill_short(frees);
         self.emit.load_constant(RCX, 0);
         self.emit.store_cell(cell(STACK), RCX);
-        self.close_ledger(ways, false);
+        self.close_allocation(ways, false);
     }
 
     /// A block has been allocated, whose line rdx leads to.
@@ -181,7 +181,7 @@ impl Lower<'_> {
     }
 
     /// The end of what is done in line, and the engine for the rest.
-    fn close_ledger(&mut self, ways: Ways, entered: bool) {
+    fn close_allocation(&mut self, ways: Ways, entered: bool) {
         ways.done.into_iter().for_each(|hole| self.emit.fill(hole));
         self.emit.load_cell(RDX, slot(SLOT_RDX));
         self.emit.load_cell(RCX, slot(SLOT_RCX));

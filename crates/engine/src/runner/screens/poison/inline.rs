@@ -1,5 +1,4 @@
-//! Code that scrambled replays need besides ([`crate::runner::scramble`]): frames get their marks where
-//! functions make them, and what is compared is looked at first.
+//! Code that poisoned replays need besides: frames get their marks where functions make them, and what is compared is looked at first.
 //!
 //! ```text
 //! sub rsp, 24                             cmp dword [rbx + 8], MARK; je suspect
@@ -10,14 +9,14 @@
 //!
 //! Whoever compares overwrites the flags, so that they are free before.
 
-use super::Lower;
-use super::exits::Pending;
 use crate::runner::cpu::reg::{RBP, RSP};
+use crate::runner::screens::Stage;
 use crate::runner::translate::accesses::{Accesses, Form, Operand};
 use crate::runner::translate::emit::Condition;
 use crate::runner::translate::facts::number;
+use crate::runner::translate::lower::{Lower, Pending};
 use crate::runner::translate::superblock::{Guest, Role};
-use events::plan::SCRAMBLED;
+use events::plan::POISON;
 use events::shape::Segment;
 use iced_x86::{Instruction, Mnemonic, OpKind};
 use std::ops::Range;
@@ -26,7 +25,7 @@ use std::ops::Range;
 const RED_ZONE: i32 = 128;
 /// Bytes at either end of a large frame that are marked.
 const END: i32 = 128;
-const MARK: i32 = SCRAMBLED as i32;
+const MARK: i32 = POISON as i32;
 const MARK_BYTES: i32 = 4;
 /// Instructions between a load and the comparison of what was loaded.
 const BACK: usize = 4;
@@ -41,9 +40,9 @@ enum Compared {
 
 impl Lower<'_> {
     /// Looks at what the instruction compares.
-    pub(super) fn look_at_compared(&mut self) {
+    pub(in crate::runner) fn look_at_compared(&mut self) {
         let guest = self.guest();
-        if !self.plan.scramble || self.untested || guest.role != Role::Plain {
+        if !self.instrumentation.poisons || self.untested || guest.role != Role::Plain {
             return;
         }
         if !compares_whole(&guest.instruction) {
@@ -65,7 +64,7 @@ impl Lower<'_> {
         }
         let hole = self.emit.branch_hole(Condition::EQUAL);
         let (index, fields) = (self.index, self.fields());
-        self.pending.push((hole, Pending::Suspect { index, fields }));
+        self.pending.push((hole, Pending::Suspect { index, fields, stage: Stage::Operands }));
     }
 
     /// What the instruction compares.
@@ -116,8 +115,8 @@ impl Lower<'_> {
     }
 
     /// Marks the room that the instruction has made on the stack.
-    pub(super) fn scramble_frame(&mut self) {
-        if !self.plan.scramble {
+    pub(in crate::runner) fn poison_frame(&mut self) {
+        if !self.instrumentation.poisons {
             return;
         }
         let Some(room) = self.room() else { return };
@@ -127,7 +126,7 @@ impl Lower<'_> {
             _ => [start..start + END, end - END..end],
         };
         for place in ends.into_iter().flat_map(|end| end.step_by(MARK_BYTES as usize)) {
-            self.emit.store_imm32(RSP, place, SCRAMBLED);
+            self.emit.store_imm32(RSP, place, POISON);
         }
     }
 

@@ -4,12 +4,12 @@
 //! walks along the shadow. What it does not understand (the direction flag, addresses that there
 //! cannot be) it leaves to the dispatcher, which looks at what the instruction has done.
 
-use super::exits::Pending;
-use super::{Lower, slot};
 use crate::runner::cpu::reg::{RAX, RCX, RDI, RSI};
-use crate::runner::cpu::{self, Cpu};
+use crate::runner::cpu::{self, Cpu, slot};
+use crate::runner::screens::Stage;
 use crate::runner::translate::accesses::Accesses;
 use crate::runner::translate::emit::Condition;
+use crate::runner::translate::lower::{Lower, Pending};
 use events::plan::GRANULE;
 use std::mem::offset_of;
 
@@ -22,7 +22,9 @@ const SLOT_END: u8 = 11;
 
 impl Lower<'_> {
     /// Tests everything that the instruction will touch if it completes.
-    pub(super) fn test_repeat(&mut self, base: u8, scratch: u8) {
+    pub(in crate::runner) fn test_repeat(&mut self) {
+        let Some(tests) = &self.tests else { return };
+        let (base, scratch) = (tests.base, tests.scratch);
         let Accesses::Repeat { size, source, writes, .. } = self.guest().accesses else { return };
         self.spill(RAX, SLOT_RAX);
         self.find_direction(scratch);
@@ -90,12 +92,12 @@ impl Lower<'_> {
     }
 
     /// The test has found something, or cannot be made.
-    pub(super) fn suspect_repeat(&mut self, index: u16, fields: u16) {
+    pub(in crate::runner) fn suspect_repeat(&mut self, index: u16, fields: u16) {
         self.index = index;
         self.spills = self.reserved().with(RAX, SLOT_RAX);
         self.note(false);
         self.restore_flags();
-        self.suspect(index, fields);
+        self.suspect(index, fields, Stage::Accesses);
     }
 
     fn restore_flags(&mut self) {
