@@ -6,7 +6,6 @@
 
 pub mod address;
 pub mod finding;
-pub mod system_call;
 
 pub use address::{Address, Range};
 pub use finding::{Confidence, Finding, Place, Step};

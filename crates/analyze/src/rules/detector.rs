@@ -29,6 +29,7 @@ use super::state::{BlockId, NULL_PAGE, Pointer, Value};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use syscalls::number as n;
 
 /// A rule that is checked, and where it can hold.
 #[derive(Clone)]
@@ -263,7 +264,7 @@ impl Detector {
         answer: i64,
         read: &[(u64, u64)],
     ) {
-        const OUTPUT: [u64; 5] = [1, 18, 20, 44, 46];
+        const OUTPUT: [u64; 5] = [n::write, n::pwrite64, n::writev, n::sendto, n::sendmsg];
         let pc = self.machine.running().calls.innermost().unwrap_or_default();
         if self.machine.watches_writes && OUTPUT.contains(&number) {
             for &(address, length) in read {

@@ -60,6 +60,7 @@ pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use syscalls::number as n;
 use tags::{Arithmetic, Tag};
 use thread::Threads;
 pub use thread::{Inside, Thread};
@@ -425,11 +426,7 @@ impl Machine {
 
     /// A system call has returned: its result is the kernel's.
     pub fn system_call(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
-        const MMAP: u64 = 9;
-        const MUNMAP: u64 = 11;
-        const MREMAP: u64 = 25;
-        const SIGRETURN: u64 = 15;
-        if number == SIGRETURN {
+        if number == n::rt_sigreturn {
             return self.handled();
         }
         let failed = (-4095..0).contains(&answer);
@@ -437,15 +434,15 @@ impl Machine {
         thread.cells[RESULT] = Cell::default();
         thread.registers.set_general(RESULT as u8, 0, None);
         match number {
-            MMAP if !failed => {
+            n::mmap if !failed => {
                 self.fresh(answer as u64, arguments[1]);
                 self.mappings.map(answer as u64, arguments[1]);
             }
-            MUNMAP if !failed => {
+            n::munmap if !failed => {
                 self.fresh(arguments[0], arguments[1]);
                 self.mappings.unmap(arguments[0], arguments[1]);
             }
-            MREMAP if !failed => {
+            n::mremap if !failed => {
                 let (from, to) = (arguments[0], answer as u64);
                 let (before, after) = (arguments[1], arguments[2]);
                 self.mappings.unmap(from, before);

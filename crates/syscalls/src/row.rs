@@ -1,20 +1,29 @@
-//! The form of a row of the table.
+//! The form of a row of the table: what one call, or one request of a call that multiplexes, writes
+//! and takes.
 
-use super::call::Call;
+use super::call::{self, Call};
+use super::reads::Reading;
 use super::{Before, Entry, Known, Peek};
 
 /// What is known of a call, or of one request of a call that multiplexes.
-#[derive(Clone, Copy)]
-pub enum Row {
-    /// There is no such call.
-    Absent,
-    /// The kernel writes nothing into the caller's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// What the kernel writes into the caller's memory.
+    pub writes: Writes,
+    /// What it takes from there, besides what the signature of the call tells.
+    pub takes: &'static [Take],
+}
+
+/// What a call writes into the caller's memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Writes {
+    /// Nothing.
     Nothing,
-    /// It writes these.
-    Writes(&'static [Part]),
+    /// These.
+    Parts(&'static [Part]),
     /// What it writes takes a function to say.
     Rule(Rule),
-    /// An `ioctl` whose number says truly how many bytes are written at its argument.
+    /// An `ioctl` whose number says truly how many bytes are read and written at its argument.
     Coded,
     /// An argument selects the row.
     Choice { argument: usize, bits: u64, rows: &'static [(u64, Row)], others: &'static Row },
@@ -22,9 +31,23 @@ pub enum Row {
     Unknown(&'static str),
 }
 
+/// Something that a call takes from memory, besides what its signature tells. Numbers of arguments
+/// count from 0. A pointer that is null is never followed.
+#[derive(Clone, Copy, Debug)]
+pub enum Take {
+    /// At this argument a structure of so many bytes.
+    Bytes(usize, u64),
+    /// As many bytes as the second argument says.
+    Whole(usize, usize),
+    /// A text up to and with its zero byte.
+    Text(usize),
+    /// What it takes a function to say.
+    Rule(fn(&mut Reading<'_>)),
+}
+
 /// Something that a call writes. Numbers of arguments count from 0. A pointer that is null is
 /// never written to.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub enum Part {
     /// At this argument so many bytes.
     Fixed(usize, u64),
@@ -50,46 +73,86 @@ pub type Look = fn(&[u64; 6], &dyn Peek, &mut Before);
 pub type Say = fn(&mut Call<'_>) -> Known;
 
 /// Functions for what parts cannot express.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub struct Rule {
     pub before: Option<Look>,
     pub after: Say,
 }
 
 impl Row {
+    /// A row of a call that writes nothing.
+    pub const NOTHING: Self = Self::new(Writes::Nothing);
+    /// A row of an `ioctl` whose number says truly what is read and written.
+    pub const CODED: Self = Self::new(Writes::Coded);
+
+    const fn new(writes: Writes) -> Self {
+        Self { writes, takes: &[] }
+    }
+
+    /// A row of a call that writes these.
+    pub const fn writes(parts: &'static [Part]) -> Self {
+        Self::new(Writes::Parts(parts))
+    }
+
+    /// A row of a call of which it is not known what it writes, and why.
+    pub const fn unknown(reason: &'static str) -> Self {
+        Self::new(Writes::Unknown(reason))
+    }
+
     /// A row with a function for after the call.
     pub const fn after(after: Say) -> Self {
-        Self::Rule(Rule { before: None, after })
+        Self::new(Writes::Rule(Rule { before: None, after }))
     }
 
     /// A row with functions for before and after the call.
     pub const fn around(before: Look, after: Say) -> Self {
-        Self::Rule(Rule { before: Some(before), after })
+        Self::new(Writes::Rule(Rule { before: Some(before), after }))
+    }
+
+    /// A row of a call that writes nothing and takes these.
+    pub const fn takes(takes: &'static [Take]) -> Self {
+        Self { writes: Writes::Nothing, takes }
+    }
+
+    /// The same row, of a call that also takes these.
+    pub const fn taking(self, takes: &'static [Take]) -> Self {
+        Self { writes: self.writes, takes }
     }
 
     /// A row that the low half of an argument selects; what is not listed is unknown.
     pub const fn choice(argument: usize, rows: &'static [(u64, Row)]) -> Self {
-        const OTHERS: Row = Row::Unknown("the table does not know this request");
-        Self::Choice { argument, bits: 0xffff_ffff, rows, others: &OTHERS }
+        const OTHERS: Row = Row::unknown("the table does not know this request");
+        Self::select(argument, 0xffff_ffff, rows, &OTHERS)
     }
 
-    /// Whether it may write; `None` if nothing is known.
-    pub fn writes(&self) -> Option<bool> {
-        match self {
-            Self::Absent | Self::Unknown(_) | Self::Choice { .. } => None,
-            Self::Nothing => Some(false),
-            Self::Writes(_) | Self::Rule(_) | Self::Coded => Some(true),
+    /// A row that these bits of an argument select; `others` is for what is not listed.
+    pub const fn select(
+        argument: usize,
+        bits: u64,
+        rows: &'static [(u64, Row)],
+        others: &'static Row,
+    ) -> Self {
+        Self::new(Writes::Choice { argument, bits, rows, others })
+    }
+
+    /// Whether it may write, with this request; `None` if nothing is known.
+    pub fn may_write(&self, choice: Option<u64>) -> Option<bool> {
+        match self.writes {
+            Writes::Unknown(_) | Writes::Choice { .. } => None,
+            Writes::Nothing => Some(false),
+            Writes::Parts(_) | Writes::Rule(_) => Some(true),
+            Writes::Coded => Some(choice.is_some_and(call::writes_by_number)),
         }
     }
 
     /// Appends the entries of this row and the rows below it.
     pub fn list(&self, number: u64, choice: Option<u64>, all: &mut Vec<Entry>) {
-        if let Self::Choice { rows, others, .. } = self {
-            for (value, row) in *rows {
+        if let Writes::Choice { rows, others, .. } = self.writes {
+            for (value, row) in rows {
                 row.list(number, Some(*value), all);
             }
             others.list(number, choice, all);
-        } else if let Some(writes) = self.writes() {
+        } else if let Some(writes) = self.may_write(choice) {
             all.push(Entry { number, choice, writes });
         }
     }
@@ -133,22 +196,4 @@ pub const fn sorted<const N: usize>(mut rows: [(u64, Row); N]) -> [(u64, Row); N
         next += 1;
     }
     rows
-}
-
-/// The table with the rows of one family added.
-pub const fn add(mut all: [Row; 512], rows: &[(u64, Row)], nothing: &[u64]) -> [Row; 512] {
-    let mut at = 0;
-    while at < rows.len() {
-        let (number, row) = rows[at];
-        assert!(matches!(all[number as usize], Row::Absent), "a call has two rows");
-        all[number as usize] = row;
-        at += 1;
-    }
-    let mut at = 0;
-    while at < nothing.len() {
-        assert!(matches!(all[nothing[at] as usize], Row::Absent), "a call has two rows");
-        all[nothing[at] as usize] = Row::Nothing;
-        at += 1;
-    }
-    all
 }

@@ -1,28 +1,40 @@
 //! Sockets: addresses, messages, options.
 
-use super::call::{self, Call};
-use super::row::Part::Always;
-use super::row::{Row, refused};
-use super::{Before, Known, Peek};
-use base::system_call::number as n;
+use crate::call::{self, Call};
+use crate::reads::{Content, Reading};
+use crate::row::Part::Always;
+use crate::row::{Row, refused};
+use crate::{Before, Known, Peek};
 
-pub const ROWS: &[(u64, Row)] = &[
-    (n::accept, Row::around(before_address, address)),
-    (n::accept4, Row::around(before_address, address)),
-    (n::getsockname, Row::around(before_address, address)),
-    (n::getpeername, Row::around(before_address, address)),
-    (n::recvfrom, Row::around(before_receive, receive)),
-    (n::recvmsg, Row::around(before_message, message)),
-    (n::recvmmsg, Row::around(before_messages, messages)),
-    (n::sendmmsg, Row::after(sent)),
+system_calls! {
+    43 accept(Fd, Output, Update(VARIES)), writes Row::around(before_address, address),
+        reads room_reads;
+    288 accept4(Fd, Output, Update(VARIES), Flags), writes Row::around(before_address, address),
+        reads room_reads;
+    51 getsockname(Fd, Output, Update(4)), writes Row::around(before_address, address);
+    52 getpeername(Fd, Output, Update(4)), writes Row::around(before_address, address);
+    45 recvfrom(Fd, Out(2), Size, Flags, Output, Update(VARIES)),
+        writes Row::around(before_receive, receive), reads receive_reads;
+    47 recvmsg(Fd, Update(MESSAGE), Flags), writes Row::around(before_message, message),
+        reads recvmsg_reads;
+    299 recvmmsg(Fd, Update(VARIES), Size, Flags, Update(16)),
+        writes Row::around(before_messages, messages), reads recvmmsg_reads;
+    307 sendmmsg(Fd, Update(VARIES), Size, Flags), writes Row::after(sent), reads sendmmsg_reads;
     // The descriptors are written before the sockets are made, which may yet fail.
-    (n::socketpair, Row::Writes(&[Always(3, 8)])),
-    (n::getsockopt, Row::around(before_option, option)),
-    (n::setsockopt, Row::after(set_option)),
-];
+    53 socketpair(Number, Flags, Number, Output), writes Row::writes(&[Always(3, 8)]);
+    55 getsockopt(Fd, Number, Number, Output, Update(4)),
+        writes Row::around(before_option, option);
+    54 setsockopt(Fd, Number, Number, In(4), Size), writes Row::after(set_option);
 
-pub const NOTHING: &[u64] =
-    &[n::socket, n::connect, n::bind, n::listen, n::shutdown, n::sendto, n::sendmsg];
+    // Calls that write nothing into the memory of the caller.
+    41 socket(Number, Flags, Number);
+    42 connect(Fd, In(2), Size);
+    49 bind(Fd, In(2), Size);
+    50 listen(Fd, Number);
+    48 shutdown(Fd, Number);
+    44 sendto(Fd, Data(2), Size, Flags, In(5), Size);
+    46 sendmsg(Fd, Input(MESSAGE), Flags), reads send_reads;
+}
 
 /// A message to be received, as `struct msghdr` says before the call.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +55,8 @@ const PIECES: u64 = 16;
 const CONTROL: u64 = 32;
 const CONTROL_LENGTH: u64 = 40;
 const LENGTH: u64 = 56;
+/// The size of `struct msghdr`.
+const MESSAGE: u64 = LENGTH;
 const WITH_LENGTH: u64 = 64;
 /// The kernel takes at most this many messages in one call.
 const MOST_MESSAGES: u64 = 1024;
@@ -250,4 +264,69 @@ fn set_option(call: &mut Call<'_>) -> Known {
         _ => false,
     };
     if unknown && !call.failed() { Known::NotInTable } else { Known::Yes }
+}
+
+/// What room there is for an address, if one is asked for.
+fn room_reads(reading: &mut Reading<'_>) {
+    let [_, address, length, ..] = reading.arguments;
+    if address != 0 {
+        reading.parameters(length, 4);
+    }
+}
+
+fn receive_reads(reading: &mut Reading<'_>) {
+    let [.., address, length] = reading.arguments;
+    if address != 0 {
+        reading.parameters(length, 4);
+    }
+}
+
+/// What a message to be sent consists of, besides its header: an address, buffers, control data.
+fn outgoing(reading: &mut Reading<'_>, header: u64, content: Content) {
+    const LONGEST_NAME: u64 = 128;
+    let long = |at: u64| reading.long(header.wrapping_add(at));
+    let (name, vector, count) = (long(0), long(PIECES), long(PIECES + 8));
+    let (control, control_length) = (long(CONTROL), long(CONTROL_LENGTH));
+    let name_length = reading.word(header.wrapping_add(NAME_LENGTH)).min(LONGEST_NAME);
+    reading.parameters(name, name_length);
+    reading.vector(vector, count, Some(content));
+    // Between its items is padding.
+    reading.parameters(control, control_length);
+}
+
+fn send_reads(reading: &mut Reading<'_>) {
+    outgoing(reading, reading.arguments[1], Content::Data);
+}
+
+/// The buffers of a message to be received.
+fn incoming(reading: &mut Reading<'_>, header: u64) {
+    let vector = reading.long(header.wrapping_add(PIECES));
+    let count = reading.long(header.wrapping_add(PIECES + 8));
+    reading.vector(vector, count, None);
+}
+
+fn recvmsg_reads(reading: &mut Reading<'_>) {
+    incoming(reading, reading.arguments[1]);
+}
+
+/// The headers of the messages of a call that takes many.
+fn headers(reading: &Reading<'_>) -> impl Iterator<Item = u64> + use<> {
+    let [_, first, count, ..] = reading.arguments;
+    let count = (count & 0xffff_ffff).min(MOST_MESSAGES);
+    (0..count).map(move |index| first.wrapping_add(WITH_LENGTH * index))
+}
+
+fn recvmmsg_reads(reading: &mut Reading<'_>) {
+    for header in headers(reading) {
+        reading.parameters(header, MESSAGE);
+        incoming(reading, header);
+    }
+}
+
+/// The answer counts messages, not bytes.
+fn sendmmsg_reads(reading: &mut Reading<'_>) {
+    for header in headers(reading) {
+        reading.parameters(header, MESSAGE);
+        outgoing(reading, header, Content::Bytes);
+    }
 }

@@ -1,7 +1,7 @@
 //! The table is complete, its rules hold on known cases, and no argument can break it.
 
 use super::*;
-use base::system_call::number as n;
+use crate::number as n;
 use std::collections::BTreeMap;
 
 /// Memory of a few pages.
@@ -48,15 +48,6 @@ fn ranges(number: u64, a: &[u64], answer: i64, was: &Pages, is: &Pages) -> Vec<(
 /// The ranges of a call whose memory does not matter.
 fn plain(number: u64, arguments: &[u64], answer: i64) -> Vec<(u64, u64)> {
     ranges(number, arguments, answer, &Pages::default(), &Pages::default())
-}
-
-#[test]
-fn every_call_has_a_row() {
-    for call in system_call::all() {
-        assert!(!matches!(top(call.number), Row::Absent), "{} has no row", call.name);
-    }
-    let rows = ROWS.iter().filter(|row| !matches!(row, Row::Absent)).count();
-    assert_eq!(rows, system_call::all().len(), "a row for a call that has no name");
 }
 
 #[test]
@@ -174,18 +165,6 @@ fn what_is_not_known_is_said_unless_the_kernel_refused() {
     assert!(reason(n::bpf, [0; 6]).contains("recording"));
 }
 
-#[test]
-fn kinds() {
-    assert_eq!(kind(n::mmap, [0; 6]), Kind::AddressSpace);
-    assert_eq!(kind(n::madvise, [0, 0, 4, 0, 0, 0]), Kind::AddressSpace);
-    assert_eq!(kind(n::madvise, [0, 0, 14, 0, 0, 0]), Kind::Other);
-    assert_eq!(kind(n::arch_prctl, [0x1002, 0, 0, 0, 0, 0]), Kind::Segment);
-    assert_eq!(kind(n::arch_prctl, [0x1003, 0, 0, 0, 0, 0]), Kind::Other);
-    assert_eq!(kind(n::clone3, [0; 6]), Kind::Task);
-    assert_eq!(kind(n::sigaltstack, [0; 6]), Kind::SignalState);
-    assert_eq!(kind(n::read, [0; 6]), Kind::Other);
-}
-
 /// Memory at all edges of address space that holds the same byte.
 struct Filled(u8);
 
@@ -208,9 +187,10 @@ fn hostile_arguments_break_nothing() {
             let other = edges[(turn + 3) % edges.len()];
             let mut arguments = [*edge, other, *edge, other, *edge, other];
             if let Some(choice) = entry.choice
-                && let Row::Choice { argument, .. } = top(entry.number)
+                && let Some(call) = get(entry.number)
+                && let Writes::Choice { argument, .. } = call.row.writes
             {
-                arguments[*argument] = choice;
+                arguments[argument] = choice;
             }
             for (fill, answer) in answers.iter().enumerate() {
                 let memory = Filled([0, 1, 0x7f, 0xff][fill % 4]);

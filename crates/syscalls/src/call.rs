@@ -101,9 +101,8 @@ impl Call<'_> {
 
     /// An `ioctl` by what its number says: how many bytes, and whether the caller reads them.
     pub fn coded(&mut self) {
-        const READ: u64 = 2;
         let request = self.arguments[1];
-        if self.wrote() && request >> 30 & READ != 0 {
+        if self.wrote() && writes_by_number(request) {
             self.put(self.arguments[2], request >> 16 & 0x3fff);
         }
     }
@@ -130,6 +129,12 @@ impl Call<'_> {
         }
         at - address
     }
+}
+
+/// Whether the number of an `ioctl` says that the kernel writes: that the caller reads.
+pub fn writes_by_number(request: u64) -> bool {
+    const READ: u64 = 2;
+    request >> 30 & READ != 0
 }
 
 /// The 32-bit word at an address; 0 if there is none.

@@ -1,17 +1,12 @@
-//! The system calls of x86-64 Linux: their numbers, their names, and what their arguments are, well
-//! enough to print a call the way a reader of manual pages expects it.
-//!
-//! One table ([`table`]) has all of it; [`number`] are its numbers as constants. What a call *does* to
-//! the caller's memory is the engine's knowledge (`engine::effects`), not this module's.
+//! How a system call is written: its number, its name, what its arguments are, and how it is printed
+//! for a reader of manual pages.
 
-mod table;
-
-pub use table::number;
-
-use std::fmt::Write;
+use crate::row::Row;
+use crate::table;
+use std::fmt::{self, Write};
 
 /// A system call: number, name, arguments.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct SystemCall {
     /// Its number, as in RAX.
     pub number: u64,
@@ -19,7 +14,18 @@ pub struct SystemCall {
     pub name: &'static str,
     /// What its arguments are.
     pub arguments: &'static [Argument],
+    /// What it writes, and takes besides what its arguments tell.
+    pub(crate) row: Row,
 }
+
+impl fmt::Debug for SystemCall {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} {}{:?}", self.number, self.name, self.arguments)
+    }
+}
+
+/// The size of a structure that only the call's row can tell.
+pub(crate) const VARIES: u64 = 0;
 
 /// What an argument of a system call is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,14 +40,24 @@ pub enum Argument {
     Text,
     /// Bytes that the kernel reads; how many, says the argument of this index.
     In(usize),
+    /// The same, but the kernel sends them on, and the answer says how many of them it took.
+    Data(usize),
     /// Bytes that the kernel writes; at most as many as the argument of this index says.
     Out(usize),
-    /// A structure that the kernel reads.
-    Input,
+    /// A structure of so many bytes that the kernel reads; 0 if the call's row tells what it reads.
+    Input(u64),
+    /// Items of so many bytes that the kernel reads; how many, says the argument of this index.
+    InputItems(u64, usize),
     /// A structure that the kernel writes.
     Output,
-    /// A structure that it reads and writes.
-    Update,
+    /// A structure that it reads and writes, so many bytes of it being read; 0 as in [`Self::Input`].
+    Update(u64),
+    /// Items of so many bytes that it reads and writes; how many, says the argument of this index.
+    UpdateItems(u64, usize),
+    /// An `iovec` array, whose buffers are not read; its length is the argument of this index.
+    Vector(usize),
+    /// An `iovec` array, whose buffers are sent on as in [`Self::Data`].
+    DataVector(usize),
     /// A place in memory that the call is about.
     Address,
     /// An unsigned number: a size, a count, an offset.
@@ -61,17 +77,16 @@ pub enum Argument {
 /// The call of this number, if there is one.
 #[must_use]
 pub fn get(number: u64) -> Option<&'static SystemCall> {
-    let at = table::CALLS.binary_search_by_key(&number, |call| call.number).ok()?;
-    Some(&table::CALLS[at])
+    table::CALLS.get(usize::try_from(number).ok()?)?.as_ref()
 }
 
 /// All calls, by number.
 #[must_use]
-pub fn all() -> &'static [SystemCall] {
-    table::CALLS
+pub fn all() -> impl Iterator<Item = &'static SystemCall> {
+    table::CALLS.iter().flatten()
 }
 
-/// The name of the call of this number.
+/// The name of the call of this number, if there is one.
 #[must_use]
 pub fn name(number: u64) -> Option<&'static str> {
     get(number).map(|call| call.name)
@@ -101,6 +116,17 @@ pub fn show(
 }
 
 impl Argument {
+    /// The argument that says how long this one is.
+    #[must_use]
+    pub fn length(self) -> Option<usize> {
+        match self {
+            Self::In(at) | Self::Data(at) | Self::Out(at) => Some(at),
+            Self::InputItems(_, at) | Self::UpdateItems(_, at) => Some(at),
+            Self::Vector(at) | Self::DataVector(at) => Some(at),
+            _ => None,
+        }
+    }
+
     /// Appends the plain form of a value.
     fn show(self, value: u64, text: &mut String) {
         const CURRENT_FOLDER: i32 = -100;
@@ -124,17 +150,16 @@ impl Argument {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number;
 
     #[test]
-    fn the_table_is_in_order_and_consistent() {
-        for pair in all().windows(2) {
-            assert!(pair[0].number < pair[1].number, "{:?}", pair[1]);
-        }
+    fn lengths_and_counts_are_sizes() {
         for call in all() {
             assert!(call.arguments.len() <= 6, "{call:?}");
             for argument in call.arguments {
-                if let Argument::In(length) | Argument::Out(length) = argument {
-                    assert_eq!(call.arguments[*length], Argument::Size, "{call:?}");
+                if let Some(length) = argument.length() {
+                    let kind = call.arguments[length];
+                    assert!(matches!(kind, Argument::Size | Argument::Number), "{call:?}");
                 }
             }
         }
