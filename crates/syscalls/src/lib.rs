@@ -21,7 +21,7 @@
 //!
 //! Nothing here makes a system call or touches memory but through [`Peek`]; arguments are a guest's
 //! doing and may be anything. `testkit::syscallwrites` holds the writes against real programs,
-//! `testkit/tests/syscallreads.rs` holds the reads against the kernel's own faults.
+//! `tests/reads.rs` holds the reads against the kernel's own faults.
 #![forbid(unsafe_code)]
 
 mod call;

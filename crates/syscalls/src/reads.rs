@@ -49,7 +49,8 @@ pub fn reads(number: u64, arguments: [u64; 6], memory: &dyn Peek, out: &mut Vec<
         reading.row(row);
     }
     match row.writes {
-        Writes::Unknown(_) => Known::NotInTable,
+        // Who does not know what a call writes may yet know what it reads.
+        Writes::Unknown(_) if row.takes.is_empty() => Known::NotInTable,
         _ => reading.known,
     }
 }

@@ -46,7 +46,8 @@ system_calls! {
     309 getcpu(Output, Output, Address), writes Row::writes(&[Fixed(0, 4), Fixed(1, 4)]);
     274 get_robust_list(Pid, Output, Output), writes Row::writes(&[Fixed(1, 8), Fixed(2, 8)]);
     310 process_vm_readv(Pid, Vector(2), Size, Vector(4), Size, Flags), writes super::files::VECTOR;
-    311 process_vm_writev(Pid, DataVector(2), Size, Vector(4), Size, Flags), writes ANOTHER;
+    311 process_vm_writev(Pid, DataVector(2), Size, Input(VARIES), Size, Flags),
+        writes ANOTHER, reads remote_reads;
     317 seccomp(Number, Flags, Address), writes Row::choice(0, SECCOMP);
     157 prctl(Number, Address, Address, Address, Address), writes Row::choice(0, PRCTL);
     158 arch_prctl(Flags, Address), writes Row::choice(0, ARCH_PRCTL);
@@ -419,4 +420,10 @@ fn registers_read(reading: &mut Reading<'_>) {
 fn clone3_reads(reading: &mut Reading<'_>) {
     let [given, size, ..] = reading.arguments;
     reading.parameters(given, size.min(0x1000));
+}
+
+/// Where in the other process; what is there is not the caller's memory.
+fn remote_reads(reading: &mut Reading<'_>) {
+    let [_, _, _, vector, count, _] = reading.arguments;
+    reading.vector(vector, count, None);
 }
