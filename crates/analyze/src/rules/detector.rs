@@ -11,7 +11,6 @@ mod window;
 
 use super::evaluate::{self, Truth, Values};
 use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
-use super::machine::allocator::{Allocator, Allocators, Role};
 use super::machine::blocks::Block;
 use super::machine::chains::Node;
 use super::machine::code::Code;
@@ -26,6 +25,7 @@ use super::needs::Needs;
 use super::ordinary;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
+use base::allocator::{Allocator, Allocators, Family, Role};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -59,7 +59,7 @@ struct At<'a> {
     chains: [Node; 6],
     subject: Subject,
     width: u64,
-    releaser: i64,
+    releaser: Family,
     written: bool,
     pointed: Option<&'a [(BlockId, u64)]>,
 }

@@ -19,7 +19,6 @@
 //! It knows no rules. Whoever does asks it *before* it is told that something has happened, so that
 //! a rule fires before the error.
 
-pub mod allocator;
 pub mod bitwise;
 pub mod blocks;
 pub mod calls;

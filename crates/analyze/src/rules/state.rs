@@ -26,7 +26,7 @@ pub struct BlockFacts {
     /// When it was allocated.
     pub time: u64,
     /// Which functions it belongs to.
-    pub family: i64,
+    pub family: base::allocator::Family,
     /// Heap, stack or global: see [`super::model::Function::Region`].
     pub region: i64,
 }
@@ -87,7 +87,7 @@ pub trait State {
     fn width(&self) -> u64;
 
     /// The family of the function that frees at this point.
-    fn releaser(&self) -> i64;
+    fn releaser(&self) -> base::allocator::Family;
 
     /// Goes through a set. With a key, pointers into other blocks may be left out.
     fn each(&self, set: Set, key: Option<&Value>, visit: &mut dyn FnMut(Value) -> Visit);

@@ -52,10 +52,10 @@ impl Detector {
     /// An allocator is about to work.
     pub(super) fn allocation(&mut self, inside: &Inside) {
         let (size, frees) = match inside.allocator.role {
-            Role::Allocate { size, count, .. } => (Some(inside.size(size, count)), false),
-            Role::Resize { size, count } => (Some(inside.size(size, count)), true),
-            Role::AllocateFixed { bytes } => (Some(bytes), false),
-            Role::AllocateTo { size } => (Some(inside.size(size, None)), false),
+            Role::Allocate(size, count) => (Some(inside.size(size, count)), false),
+            Role::Resize(size, count) => (Some(inside.size(size, count)), true),
+            Role::AllocateFixed(bytes) => (Some(bytes), false),
+            Role::AllocateTo(size) => (Some(inside.size(size, None)), false),
             Role::Free => (None, true),
             Role::Measure | Role::Tend => (None, false),
         };

@@ -1,6 +1,5 @@
 //! What allocators do to the heap: blocks that come, go and change their size.
 
-use super::allocator::{Allocator, Role};
 use super::blocks::{self, Release};
 use super::cells::Cell;
 use super::chains::Chains;
@@ -8,6 +7,7 @@ use super::tags::Tag;
 use super::{ARGUMENTS, Inside, Machine, RESULT};
 use crate::rules::model::REGION_HEAP;
 use crate::rules::state::{BlockFacts, BlockId, Pointer};
+use base::allocator::{Allocator, Role};
 
 /// Bytes of a new block that are noted as unwritten.
 const MOST_FRESH: u64 = 1 << 30;
@@ -46,16 +46,16 @@ impl Machine {
     /// What an allocator's call has done, once it has returned.
     pub fn finish(&mut self, inside: &Inside, value: u64) {
         let result = match inside.allocator.role {
-            Role::Allocate { size, count, zeroed } => {
+            Role::Allocate(size, count) => {
                 let size = inside.size(size, count);
-                (value != 0)
-                    .then(|| self.allocate(value, size, inside, if zeroed { size } else { 0 }))
+                let written = if inside.allocator.zeroed { size } else { 0 };
+                (value != 0).then(|| self.allocate(value, size, inside, written))
             }
-            Role::AllocateFixed { bytes } => {
+            Role::AllocateFixed(bytes) => {
                 (value != 0).then(|| self.allocate(value, bytes, inside, 0))
             }
-            Role::Resize { size, count } => self.resize(inside, inside.size(size, count), value),
-            Role::AllocateTo { size } => {
+            Role::Resize(size, count) => self.resize(inside, inside.size(size, count), value),
+            Role::AllocateTo(size) => {
                 if value == 0 {
                     self.allocate_to(inside, inside.size(size, None));
                 }
@@ -193,7 +193,7 @@ pub fn about_to(
     let tagged =
         machine.resolve(cell.tag, address).filter(|block| !machine.is_from_before(Some(*block)));
     // Where the first argument is a size, there is no block to look for.
-    let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
+    let is_pointer = matches!(allocator.role, Role::Free | Role::Resize(..) | Role::Measure);
     let by_address = || {
         let blocks = &machine.blocks;
         let there = blocks.beginning_at(address);

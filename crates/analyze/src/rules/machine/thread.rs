@@ -2,7 +2,6 @@
 //! hold something that nobody wrote.
 
 use super::Access;
-use super::allocator::Allocator;
 use super::blocks::StackId;
 use super::calls::Calls;
 use super::cells::Cell;
@@ -13,6 +12,7 @@ use super::registers::{Origin, Registers};
 use super::unwritten::{Unwritten, WIDEST};
 use crate::rules::state::Pointer;
 use crate::semantics::{Flow, Side, Span, Uses};
+use base::allocator::Allocator;
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 

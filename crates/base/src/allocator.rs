@@ -1,51 +1,42 @@
 //! The functions that allocate and free, what each of their arguments means, and to which family
 //! they belong. Programs with allocators of their own name them in a small file.
+//!
+//! Whoever follows a heap uses this one table: the runner, which watches allocators at work, and the
+//! analyses, which hear of their calls afterwards.
 
-use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-/// What a function does to the heap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a function does to the heap. Arguments are counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
-    /// Allocates `argument` bytes.
-    Allocate {
-        /// Which argument is the size.
-        size: u8,
-        /// Which argument the size is multiplied with.
-        count: Option<u8>,
-        /// Whether the bytes are zero.
-        zeroed: bool,
-    },
-    /// Allocates always the same number of bytes.
-    AllocateFixed {
-        /// How many.
-        bytes: u64,
-    },
+    /// Returns a block of so many bytes: an argument, times another one.
+    Allocate(u8, Option<u8>),
+    /// Returns a block of this many bytes.
+    AllocateFixed(u64),
+    /// Returns a block as `Allocate` does, with the contents of the block that its first argument
+    /// points to, which is freed.
+    Resize(u8, Option<u8>),
+    /// Stores the address of a block of so many bytes where its first argument points; returns 0 if
+    /// it could.
+    AllocateTo(u8),
     /// Frees its first argument.
     Free,
-    /// Frees its first argument and allocates, keeping the contents.
-    Resize {
-        /// Which argument is the size.
-        size: u8,
-        /// Which argument the size is multiplied with.
-        count: Option<u8>,
-    },
-    /// Stores the block's address where its first argument points; returns 0 if it could.
-    AllocateTo {
-        /// Which argument is the size.
-        size: u8,
-    },
-    /// Tells how much of a block may be used: all of that belongs to it from then on.
+    /// Returns how much of a block may be used: all of that belongs to it from then on.
     Measure,
     /// Goes through the heap, and has to do with no block of the program's.
     Tend,
 }
 
-/// The families: what one of them allocates only it may free.
-pub const FAMILY_MALLOC: i64 = 1;
+/// A family of functions: what one of them allocates only another of them may free.
+pub type Family = u8;
+
+/// `malloc` and `free`.
+pub const FAMILY_MALLOC: Family = 1;
 /// `new` and `delete`.
-pub const FAMILY_NEW: i64 = 2;
+pub const FAMILY_NEW: Family = 2;
 /// `new[]` and `delete[]`.
-pub const FAMILY_NEW_ARRAY: i64 = 3;
+pub const FAMILY_NEW_ARRAY: Family = 3;
 
 /// A function of an allocator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,12 +44,14 @@ pub struct Allocator {
     /// What it does.
     pub role: Role,
     /// Its family.
-    pub family: i64,
+    pub family: Family,
+    /// Whether it hands out blocks of zeros.
+    pub zeroed: bool,
 }
 
 /// What a family is called.
 #[must_use]
-pub fn family_name(family: i64) -> &'static str {
+pub fn family_name(family: Family) -> &'static str {
     match family {
         FAMILY_MALLOC => "malloc",
         FAMILY_NEW => "new",
@@ -70,27 +63,26 @@ pub fn family_name(family: i64) -> &'static str {
 /// The functions of allocators by name.
 #[derive(Clone, Debug)]
 pub struct Allocators {
-    by_name: FxHashMap<String, Allocator>,
-    families: i64,
+    by_name: BTreeMap<String, Allocator>,
+    families: Family,
 }
 
 impl Default for Allocators {
     /// Those of C and C++.
     fn default() -> Self {
-        let mut all = Self { by_name: FxHashMap::default(), families: FAMILY_NEW_ARRAY };
-        let plain = Role::Allocate { size: 0, count: None, zeroed: false };
-        let aligned = Role::Allocate { size: 1, count: None, zeroed: false };
-        let cleared = Role::Allocate { size: 1, count: Some(0), zeroed: true };
+        let mut all = Self { by_name: BTreeMap::new(), families: FAMILY_NEW_ARRAY };
+        let plain = Role::Allocate(0, None);
+        let aligned = Role::Allocate(1, None);
         let c = [
             ("malloc", plain),
             ("valloc", plain),
             ("pvalloc", plain),
-            ("calloc", cleared),
+            ("calloc", Role::Allocate(1, Some(0))),
             ("aligned_alloc", aligned),
             ("memalign", aligned),
-            ("posix_memalign", Role::AllocateTo { size: 2 }),
-            ("realloc", Role::Resize { size: 1, count: None }),
-            ("reallocarray", Role::Resize { size: 2, count: Some(1) }),
+            ("posix_memalign", Role::AllocateTo(2)),
+            ("realloc", Role::Resize(1, None)),
+            ("reallocarray", Role::Resize(2, Some(1))),
             ("free", Role::Free),
             ("cfree", Role::Free),
             ("malloc_usable_size", Role::Measure),
@@ -128,8 +120,9 @@ const DELETE_ENDINGS: [&str; 6] = [
 ];
 
 impl Allocators {
-    fn add(&mut self, name: &str, role: Role, family: i64) {
-        self.by_name.insert(name.to_owned(), Allocator { role, family });
+    fn add(&mut self, name: &str, role: Role, family: Family) {
+        let zeroed = name == "calloc";
+        self.by_name.insert(name.to_owned(), Allocator { role, family, zeroed });
     }
 
     /// The function of a name.
@@ -140,16 +133,19 @@ impl Allocators {
 
     /// How many families there are.
     #[must_use]
-    pub fn families(&self) -> i64 {
+    pub fn families(&self) -> Family {
         self.families
+    }
+
+    /// All functions with their names, in the order of those.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Allocator)> {
+        self.by_name.iter().map(|(name, allocator)| (name.as_str(), *allocator))
     }
 
     /// All names, in order.
     #[must_use]
     pub fn names(&self) -> Vec<String> {
-        let mut names: Vec<_> = self.by_name.keys().cloned().collect();
-        names.sort_unstable();
-        names
+        self.by_name.keys().cloned().collect()
     }
 
     /// Adds the functions of a file: lines `ALLOCATE SIZE FREE`. The size is the number of the
@@ -176,7 +172,13 @@ impl Allocators {
                      number of bytes such as `=64`"
                 ));
             };
-            self.families += 1;
+            let Some(family) = self.families.checked_add(1) else {
+                return Err(format!(
+                    "line {number}: there are more than {} families of allocators",
+                    Family::MAX
+                ));
+            };
+            self.families = family;
             self.add(allocate, role, self.families);
             self.add(free, Role::Free, self.families);
         }
@@ -187,10 +189,10 @@ impl Allocators {
 /// What a function does whose size is given by a word.
 fn sized(word: &str) -> Option<Role> {
     if let Some(bytes) = word.strip_prefix('=') {
-        return bytes.parse().ok().map(|bytes| Role::AllocateFixed { bytes });
+        return bytes.parse().ok().map(Role::AllocateFixed);
     }
     let argument: u8 = word.parse().ok().filter(|argument| (1..=6).contains(argument))?;
-    Some(Role::Allocate { size: argument - 1, count: None, zeroed: false })
+    Some(Role::Allocate(argument - 1, None))
 }
 
 #[cfg(test)]
@@ -204,12 +206,32 @@ mod tests {
         let [pool, put, get] = ["pool_get", "pool_put", "get"].map(|name| all.named(name).unwrap());
         assert_eq!(pool.family, put.family);
         assert_ne!(pool.family, get.family);
-        assert_eq!(pool.role, Role::Allocate { size: 1, count: None, zeroed: false });
+        assert_eq!(pool.role, Role::Allocate(1, None));
         assert_eq!(all.named("_ZdaPvm").unwrap().family, FAMILY_NEW_ARRAY);
         all.read("node =64 gone").expect("in order");
-        assert_eq!(all.named("node").unwrap().role, Role::AllocateFixed { bytes: 64 });
+        assert_eq!(all.named("node").unwrap().role, Role::AllocateFixed(64));
         assert!(all.read("node =x gone").unwrap_err().contains("`=x`"));
         assert!(all.read("a b c d").unwrap_err().contains("line 1"));
         assert!(all.read("\na 9 c").unwrap_err().contains("line 2"));
+    }
+
+    #[test]
+    fn families_that_cannot_be_told_apart_are_refused() {
+        let lines = |count: u32| -> String {
+            (0..count).map(|number| format!("get{number} put{number}\n")).collect()
+        };
+        let mut all = Allocators::default();
+        all.read(&lines(252)).expect("so many have numbers");
+        assert_eq!(all.named("get251").unwrap().family, Family::MAX);
+        let refused = Allocators::default().read(&lines(253)).unwrap_err();
+        assert!(refused.contains("line 253") && refused.contains("255"), "{refused}");
+    }
+
+    #[test]
+    fn blocks_of_zeros_come_from_calloc_alone() {
+        let all = Allocators::default();
+        let zeroed: Vec<&str> =
+            all.iter().filter(|(_, it)| it.zeroed).map(|(name, _)| name).collect();
+        assert_eq!(zeroed, ["calloc"]);
     }
 }
