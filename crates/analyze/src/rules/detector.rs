@@ -11,12 +11,13 @@ mod window;
 
 use super::evaluate::{self, Truth, Values};
 use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
-use super::machine::blocks::Block;
 use super::machine::chains::Node;
 use super::machine::code::Code;
 use super::machine::descriptors::{self, Deed};
 use super::machine::view::View;
-use super::machine::{ARGUMENTS, Access, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to};
+use super::machine::{
+    ARGUMENTS, Access, Freed, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to,
+};
 use super::model::{
     Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_STACK, Rule, Set,
     Type,
@@ -25,6 +26,7 @@ use super::needs::Needs;
 use super::ordinary;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
+use crate::model::blocks::Block;
 use base::allocator::{Allocator, Allocators, Family, Role};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;

@@ -1,5 +1,6 @@
 //! Which descriptors are open, from the system calls that go by.
 
+use crate::model::stacks::StackId;
 use std::collections::BTreeMap;
 use syscalls::number as n;
 
@@ -15,9 +16,9 @@ pub struct History {
     /// When it was last closed.
     pub closed: Option<u64>,
     /// By which calls it was opened.
-    pub opened_by: super::blocks::StackId,
+    pub opened_by: StackId,
     /// By which calls it was closed.
-    pub closed_by: super::blocks::StackId,
+    pub closed_by: StackId,
     /// Whether it is open.
     pub open: bool,
 }
@@ -92,7 +93,7 @@ impl Descriptors {
     }
 
     /// A descriptor was made.
-    pub fn open(&mut self, descriptor: i64, time: u64, stack: super::blocks::StackId) {
+    pub fn open(&mut self, descriptor: i64, time: u64, stack: StackId) {
         let history = self.all.entry(descriptor).or_default();
         history.opened = Some(time);
         history.opened_by = stack;
@@ -100,7 +101,7 @@ impl Descriptors {
     }
 
     /// A descriptor was closed.
-    pub fn close(&mut self, descriptor: i64, time: u64, stack: super::blocks::StackId) {
+    pub fn close(&mut self, descriptor: i64, time: u64, stack: StackId) {
         let history = self.all.entry(descriptor).or_default();
         history.closed = Some(time);
         history.closed_by = stack;

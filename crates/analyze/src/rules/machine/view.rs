@@ -28,7 +28,7 @@ impl View<'_> {
 
     fn free_event(&self, id: BlockId) -> Option<TraceEvent> {
         let release = self.machine.blocks.get(id)?.release?;
-        let arguments = vec![Value::Pointer(release.pointer), Value::Block(id)];
+        let arguments = vec![Value::Pointer(release.how.pointer), Value::Block(id)];
         Some(TraceEvent { time: release.time, arguments })
     }
 

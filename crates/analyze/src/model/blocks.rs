@@ -1,41 +1,64 @@
 //! Blocks of memory that are never the same twice: which are live, which one an address is in, and
 //! what became of each.
 
-use crate::rules::model::{REGION_HEAP, REGION_LEFT};
-use crate::rules::state::{BlockFacts, BlockId, Pointer};
+use super::stacks::StackId;
+use base::allocator::Family;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// A number of a call stack that was kept.
-pub type StackId = u32;
+/// A block's identity, never used twice. Zero is no block.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct BlockId(pub u32);
 
-/// How a block ended.
+/// The region of a heap block.
+pub const REGION_HEAP: i64 = 1;
+/// The region of the frame of a function that has not returned, or of a variable in it.
+pub const REGION_STACK: i64 = 2;
+/// The region of a frame whose function has returned.
+pub const REGION_LEFT: i64 = 4;
+/// The region of a variable with static storage.
+pub const REGION_GLOBAL: i64 = 8;
+
+/// What is known of a block, live or freed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BlockFacts {
+    /// First address.
+    pub begin: u64,
+    /// Bytes.
+    pub size: u64,
+    /// When it was allocated.
+    pub time: u64,
+    /// Which functions it belongs to.
+    pub family: Family,
+    /// One of the `REGION_*` constants; 0 for what is none of these.
+    pub region: i64,
+}
+
+/// How a block ended, and what an analysis keeps of that (`W`).
 #[derive(Clone, Copy, Debug)]
-pub struct Release {
+pub struct Release<W> {
     /// When.
     pub time: u64,
-    /// The pointer that it was freed by.
-    pub pointer: Pointer,
-    /// The chain of that pointer.
-    pub chain: super::chains::Node,
     /// By which calls.
     pub stack: StackId,
+    /// What its analysis keeps.
+    pub how: W,
 }
 
 /// A block and its history.
 #[derive(Clone, Copy, Debug)]
-pub struct Block {
-    /// What rules may ask.
+pub struct Block<W> {
+    /// What it is.
     pub facts: BlockFacts,
     /// By which calls it was allocated.
     pub stack: StackId,
     /// How it ended, if it did.
-    pub release: Option<Release>,
+    pub release: Option<Release<W>>,
     /// Whether its address is still unknown: `posix_memalign` stores it where we do not look.
     pub unplaced: bool,
 }
 
-impl Block {
+impl<W> Block<W> {
     /// First address past the block.
     #[must_use]
     pub fn end(&self) -> u64 {
@@ -57,10 +80,10 @@ impl Block {
 }
 
 /// All blocks of a process.
-#[derive(Clone, Default)]
-pub struct Blocks {
+#[derive(Clone)]
+pub struct Blocks<W> {
     /// By number; number 0 is no block.
-    all: Vec<Block>,
+    all: Vec<Block<W>>,
     /// Live heap blocks by first address.
     live: BTreeMap<u64, BlockId>,
     /// Freed heap blocks whose memory no later block has taken, by first address.
@@ -71,15 +94,22 @@ pub struct Blocks {
     freed_within: Range<u64>,
 }
 
-impl Blocks {
+impl<W> Default for Blocks<W> {
+    fn default() -> Self {
+        let (live, freed, unplaced) = Default::default();
+        Self { all: Vec::new(), live, freed, unplaced, freed_within: 0..0 }
+    }
+}
+
+impl<W: Copy> Blocks<W> {
     /// The block of a number.
     #[must_use]
-    pub fn get(&self, id: BlockId) -> Option<&Block> {
+    pub fn get(&self, id: BlockId) -> Option<&Block<W>> {
         self.all.get(id.0.checked_sub(1)? as usize)
     }
 
     /// The block of a number, to change.
-    pub fn get_mut(&mut self, id: BlockId) -> Option<&mut Block> {
+    pub fn get_mut(&mut self, id: BlockId) -> Option<&mut Block<W>> {
         self.all.get_mut(id.0.checked_sub(1)? as usize)
     }
 
@@ -161,7 +191,7 @@ impl Blocks {
     }
 
     /// Ends a heap block.
-    pub fn release(&mut self, id: BlockId, release: Release) {
+    pub fn release(&mut self, id: BlockId, release: Release<W>) {
         let Some(block) = self.get_mut(id) else { return };
         block.release = Some(release);
         let (begin, end) = (block.facts.begin, block.end());
@@ -196,6 +226,16 @@ impl Blocks {
         inside(&self.live).or_else(|| inside(&self.freed))
     }
 
+    /// The heap block that a pointer to its beginning most likely stands for, if only its address is
+    /// known: a live one, or one whose address nobody has told, or the last that was there.
+    #[must_use]
+    pub fn at_pointer(&self, address: u64) -> Option<BlockId> {
+        let there = self.beginning_at(address);
+        let live = there.filter(|id| self.get(*id).is_some_and(Block::is_live));
+        // What is known of this memory may be older than a block whose address nobody has told.
+        live.or_else(|| self.unplaced()).or(there).or_else(|| self.containing(address))
+    }
+
     /// Live heap blocks by address.
     pub fn live(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.live.values().copied()
@@ -203,7 +243,7 @@ impl Blocks {
 
     /// Heap blocks that were freed, oldest first.
     pub fn freed(&self) -> impl Iterator<Item = BlockId> + '_ {
-        let freed = |block: &Block| block.release.is_some() && block.facts.region == REGION_HEAP;
+        let freed = |block: &Block<W>| block.release.is_some() && block.facts.region == REGION_HEAP;
         let numbered = self.all.iter().enumerate();
         numbered.filter(move |(_, block)| freed(block)).map(|(at, _)| BlockId(at as u32 + 1))
     }
@@ -218,10 +258,7 @@ mod tests {
         BlockFacts { begin, size, time: 0, family: 0, region: REGION_HEAP }
     }
 
-    fn release(address: u64) -> Release {
-        let pointer = Pointer { address, block: None };
-        Release { time: 0, pointer, chain: Default::default(), stack: 0 }
-    }
+    const RELEASE: Release<()> = Release { time: 0, stack: 0, how: () };
 
     proptest! {
         /// The oracle keeps a block number for every address.
@@ -229,13 +266,13 @@ mod tests {
         fn addresses_lead_to_their_latest_block(
             steps in prop::collection::vec((0u64..16, 0u64..5, any::<bool>()), 1..60),
         ) {
-            let mut blocks = Blocks::default();
+            let mut blocks = Blocks::<()>::default();
             let mut owner: Vec<Option<BlockId>> = vec![None; 100];
             for (at, size, free) in steps {
                 let begin = at * 6;
                 let there = blocks.live.get(&begin).copied();
                 match (there, free) {
-                    (Some(id), true) => blocks.release(id, release(begin)),
+                    (Some(id), true) => blocks.release(id, RELEASE),
                     (None, false) => {
                         let id = blocks.allocate(facts(begin, size), 0);
                         // Whatever a successor overlaps is forgotten whole.
