@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod dependence;
+pub mod model;
 pub mod rules;
 pub mod semantics;
 pub mod slice;

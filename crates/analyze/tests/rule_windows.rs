@@ -3,12 +3,12 @@
 
 use analyze::rules::detector::Detector;
 use analyze::rules::hit::{Hit, Subject};
-use analyze::rules::machine::allocator::Allocators;
 use analyze::rules::machine::bitwise::Constants;
 use analyze::rules::machine::code;
 use analyze::rules::machine::{Access, Start};
 use analyze::rules::needs::is_local;
 use analyze::rules::shipped;
+use base::allocator::Allocators;
 use iced_x86::InstructionInfoFactory;
 use proptest::prelude::*;
 use std::collections::{BTreeSet, HashMap};

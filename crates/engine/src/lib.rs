@@ -11,7 +11,6 @@
 
 pub mod config;
 pub mod control;
-pub mod effects;
 pub mod host;
 pub mod image;
 pub mod listen;

@@ -1,4 +1,4 @@
-//! The engine's table of what system calls write, held against programs that make all of them and
+//! The table of what system calls write, held against programs that make all of them and
 //! against everyday ones; and the oracle itself, held against tables that are wrong.
 
 mod table;

@@ -1,6 +1,8 @@
-//! The stack of calls of a thread, followed forwards, to notice what plain calls and returns do
-//! not tell: frames that are left by `longjmp` or an exception, and signal handlers. A frame is
-//! known by the address of its return address; it is gone when the stack pointer is above that.
+//! The active calls of a thread ([`CallStack`]), followed forwards while a trace is written, to notice
+//! what plain calls and returns do not tell: frames that are left by `longjmp` or an exception, and
+//! signal handlers.
+
+use crate::model::calls::{CallStack, Frame, Landed};
 
 /// What made a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,15 +14,14 @@ pub enum Maker {
 }
 
 /// The active calls of one thread.
-#[derive(Clone, Debug, Default)]
-pub struct Calls {
-    slots: Vec<Slot>,
-}
+#[derive(Clone, Debug)]
+pub struct Calls(CallStack<Maker>);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Slot {
-    address: u64,
-    maker: Maker,
+impl Default for Calls {
+    /// Of whatever stack: see [`CallStack`].
+    fn default() -> Self {
+        Self(CallStack::new(u64::MAX))
+    }
 }
 
 /// Frames that were left without returning.
@@ -35,67 +36,52 @@ pub struct Left {
 /// In place of the address of a frame that the kernel made for a signal handler.
 pub const HANDLER: u64 = 0;
 
+impl Left {
+    fn add(&mut self, frame: &Frame<Maker>) {
+        self.slots.push(if frame.handler { HANDLER } else { frame.slot });
+        self.outermost = Some(frame.data);
+    }
+}
+
 impl Calls {
     /// A call that stored its return address here. Frames that this overwrites were left.
-    pub fn call(&mut self, address: u64, instruction: u32) -> Left {
-        let left = self.drop_from(self.first_gone(address + 1));
-        self.slots.push(Slot { address, maker: Maker::Call(instruction) });
+    #[inline]
+    pub fn call(&mut self, slot: u64, instruction: u32) -> Left {
+        let mut left = Left::default();
+        self.0.call(slot, Maker::Call(instruction), |frame| left.add(&frame));
         left
     }
 
     /// A return through this address. Frames further in were left.
-    pub fn returns(&mut self, address: u64) -> Left {
-        let left = self.drop_from(self.first_gone(address));
-        let own = |slot: &mut Slot| slot.address == address && slot.maker != Maker::Kernel;
-        self.slots.pop_if(own);
+    #[inline]
+    pub fn returns(&mut self, slot: u64) -> Left {
+        let mut left = Left::default();
+        self.0.returns(slot, |frame| left.add(&frame));
         left
     }
 
     /// A signal handler is entered, whose return address stands here.
-    pub fn handler(&mut self, address: u64) {
-        self.slots.push(Slot { address, maker: Maker::Kernel });
+    pub fn handler(&mut self, slot: u64) {
+        self.0.handler(slot, Maker::Kernel);
     }
 
     /// Whether a handler is among the active calls.
     #[must_use]
     pub fn in_handler(&self) -> bool {
-        self.slots.iter().any(|slot| slot.maker == Maker::Kernel)
+        self.0.in_handler()
     }
 
     /// The innermost handler returns to what it interrupted.
     pub fn handler_returns(&mut self) {
-        if let Some(at) = self.slots.iter().rposition(|slot| slot.maker == Maker::Kernel) {
-            self.slots.truncate(at);
-        }
+        self.0.handler_returns();
     }
 
-    /// The stack pointer was set to this. The frame that it is in is the one whose return address
-    /// is the next above it, also if a handler has a stack of its own. If there is none, it is one
-    /// that began before the window, or on another stack.
+    /// The stack pointer was set to this.
     pub fn land(&mut self, stack: u64) -> Left {
-        let above = self.slots.iter().enumerate().filter(|(_, slot)| slot.address >= stack);
-        let nearest = above.min_by_key(|(at, slot)| (slot.address, usize::MAX - at));
-        match nearest {
-            Some((at, _)) => self.drop_from(at + 1),
-            None => Left { outermost: None, ..self.drop_from(0) },
-        }
-    }
-
-    /// The outermost of the innermost frames that lie below an address.
-    fn first_gone(&self, address: u64) -> usize {
-        self.slots.iter().rposition(|slot| slot.address >= address).map_or(0, |at| at + 1)
-    }
-
-    fn drop_from(&mut self, first: usize) -> Left {
-        if first == self.slots.len() {
-            return Left::default();
-        }
-        let outermost = self.slots.get(first).map(|slot| slot.maker);
-        let address = |slot: Slot| match slot.maker {
-            Maker::Call(_) => slot.address,
-            Maker::Kernel => HANDLER,
-        };
-        Left { slots: self.slots.drain(first..).rev().map(address).collect(), outermost }
+        let mut left = Left::default();
+        let landed = self.0.land(stack, |frame| left.add(&frame));
+        let outermost = left.outermost.filter(|_| landed == Landed::Known);
+        Left { outermost, ..left }
     }
 }
 

@@ -11,13 +11,13 @@ mod window;
 
 use super::evaluate::{self, Truth, Values};
 use super::hit::{BlockHistory, Chain, Hit, Hits, Subject};
-use super::machine::allocator::{Allocator, Allocators, Role};
-use super::machine::blocks::Block;
 use super::machine::chains::Node;
 use super::machine::code::Code;
 use super::machine::descriptors::{self, Deed};
 use super::machine::view::View;
-use super::machine::{ARGUMENTS, Access, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to};
+use super::machine::{
+    ARGUMENTS, Access, Freed, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to,
+};
 use super::model::{
     Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_STACK, Rule, Set,
     Type,
@@ -26,9 +26,12 @@ use super::needs::Needs;
 use super::ordinary;
 use super::screen::{Screen, Situation, Standing};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
+use crate::model::blocks::Block;
+use base::allocator::{Allocator, Allocators, Family, Role};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use syscalls::number as n;
 
 /// A rule that is checked, and where it can hold.
 #[derive(Clone)]
@@ -58,7 +61,7 @@ struct At<'a> {
     chains: [Node; 6],
     subject: Subject,
     width: u64,
-    releaser: i64,
+    releaser: Family,
     written: bool,
     pointed: Option<&'a [(BlockId, u64)]>,
 }
@@ -263,7 +266,7 @@ impl Detector {
         answer: i64,
         read: &[(u64, u64)],
     ) {
-        const OUTPUT: [u64; 5] = [1, 18, 20, 44, 46];
+        const OUTPUT: [u64; 5] = [n::write, n::pwrite64, n::writev, n::sendto, n::sendmsg];
         let pc = self.machine.running().calls.innermost().unwrap_or_default();
         if self.machine.watches_writes && OUTPUT.contains(&number) {
             for &(address, length) in read {

@@ -62,7 +62,7 @@ pub struct BlockHistory {
     /// Bytes.
     pub size: u64,
     /// Family.
-    pub family: i64,
+    pub family: base::allocator::Family,
     /// Whether it is one of the heap's.
     pub heap: bool,
     /// Whether it is a variable with static storage.

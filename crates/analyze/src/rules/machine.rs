@@ -1,14 +1,15 @@
 //! The abstract machine of a real execution, kept up to date from the events of one process.
 //!
-//! - [`blocks`]: heap blocks, never the same twice;
-//! - [`variables`]: blocks of variables with static storage; [`locals`]: of those in frames;
+//! It stands on the model of the process ([`crate::model`]): threads, calls, blocks, mappings, variables.
+//! What it adds is which values go where:
+//!
+//! - [`locals`]: blocks of variables in frames;
 //! - [`cells`]: the block that each pointer in a register or in memory was made from; [`tags`]: what
 //!   becomes of that in arithmetic, and where one of two is taken;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
-//! - [`calls`]: the active calls; `frames`: what they do to the stack; `handlers`:
-//!   what signals do to a thread; [`allocator`]: which functions
-//!   make and free blocks; `heap`: what they do to it;
+//! - [`calls`]: what is kept of an active call; `frames`: what calls do to the stack; `handlers`:
+//!   what signals do to a thread; `heap`: what allocators do to values;
 //! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
 //! - [`numbers`]: the chains of values of four bytes;
 //! - [`pages`]: tables by address;
@@ -19,9 +20,7 @@
 //! It knows no rules. Whoever does asks it *before* it is told that something has happened, so that
 //! a rule fires before the error.
 
-pub mod allocator;
 pub mod bitwise;
-pub mod blocks;
 pub mod calls;
 pub mod cells;
 pub mod chains;
@@ -32,39 +31,39 @@ mod frames;
 mod handlers;
 mod heap;
 pub mod locals;
-mod mappings;
 pub mod numbers;
 mod pages;
 pub mod registers;
 pub mod tags;
 mod thread;
 pub mod unwritten;
-pub mod variables;
 pub mod view;
 mod window;
 
 use super::model::EventKind;
 use super::needs::Needs;
-use super::state::{BlockId, Pointer, TraceEvent, Value};
-use blocks::{Blocks, StackId};
+use super::state::{BlockId, NULL_PAGE, Pointer, TraceEvent, Value};
+pub use crate::model::mappings::NEAR_STACK;
+use crate::model::mappings::{Change, Mappings};
+use crate::model::stacks::{StackId, Stacks};
+use crate::model::threads::Threads;
+use crate::model::variables::Variables;
 use cells::{Cell, Memory};
 use chains::{Chains, Node};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER};
 use contents::Contents;
 use descriptors::Descriptors;
-pub use heap::about_to;
+pub use heap::{Blocks, Freed, Inside, about_to};
 use locals::Locals;
-use mappings::Mappings;
 use numbers::Numbers;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::ops::Range;
+use syscalls::number as n;
 use tags::{Arithmetic, Tag};
-use thread::Threads;
-pub use thread::{Inside, Thread};
+pub use thread::Thread;
 use unwritten::Unwritten;
-use variables::Variables;
 use window::Before;
 pub use window::{Start, Words};
 
@@ -81,8 +80,6 @@ pub struct Access {
 
 /// Calls and returns of a function that are remembered.
 const MOST_CALLS: usize = 4096;
-/// How far below a call writes are taken to be to its stack. A frame's block is that large.
-pub const NEAR_STACK: u64 = 1 << 20;
 /// The cell of rax.
 pub const RESULT: usize = 0;
 /// rdi, rsi, rdx, rcx, r8, r9.
@@ -117,11 +114,8 @@ pub struct Machine {
     mappings: Mappings,
     numbers: Numbers,
     arithmetic: Arithmetic,
-    threads: Threads,
-    stacks: Vec<Vec<u64>>,
-    stack_numbers: FxHashMap<Vec<u64>, StackId>,
-    /// Stacks of one call, by its address.
-    callers: FxHashMap<u64, StackId>,
+    threads: Threads<Thread>,
+    stacks: Stacks,
     /// Calls and returns of the functions that rules name.
     history: FxHashMap<(EventKind, String), VecDeque<TraceEvent>>,
     /// Blocks that a child had when it was forked: their numbers end here.
@@ -137,9 +131,7 @@ impl Machine {
     /// A machine that keeps what is needed.
     #[must_use]
     pub fn new(needs: Needs, watches_writes: bool) -> Self {
-        // Number 0 is the empty stack.
-        let stacks = vec![Vec::new()];
-        Self { needs, watches_writes, stacks, ..Self::default() }
+        Self { needs, watches_writes, ..Self::default() }
     }
 
     /// The thread that runs.
@@ -155,12 +147,12 @@ impl Machine {
 
     /// All threads.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
-        self.threads.all()
+        self.threads.all().map(|known| &known.state)
     }
 
     /// From here on this thread runs.
     pub fn switch(&mut self, thread: u32) {
-        self.threads.switch(thread);
+        self.threads.switch(thread, self.time);
     }
 
     /// From here on this is a child that was forked: of all threads only the one that runs goes on.
@@ -179,28 +171,21 @@ impl Machine {
     /// The calls of a kept stack, innermost first.
     #[must_use]
     pub fn stack(&self, id: StackId) -> &[u64] {
-        self.stacks.get(id as usize).map_or(&[], Vec::as_slice)
+        self.stacks.get(id)
     }
 
     /// Keeps a stack.
     pub fn keep_stack(&mut self, stack: Vec<u64>) -> StackId {
-        if let Some(known) = self.stack_numbers.get(&stack) {
-            return *known;
-        }
-        let id = self.stacks.len() as StackId;
-        self.stacks.push(stack.clone());
-        self.stack_numbers.insert(stack, id);
-        id
+        self.stacks.keep(stack)
     }
 
-    /// Keeps a stack of one call.
-    fn keep_caller(&mut self, pc: u64) -> StackId {
-        if let Some(known) = self.callers.get(&pc) {
-            return *known;
+    /// What a pointer carries that is made from a constant.
+    fn constant(&mut self, address: u64) -> Tag {
+        // Most constants are numbers.
+        if address < NULL_PAGE {
+            return Tag::default();
         }
-        let id = self.keep_stack(vec![pc]);
-        self.callers.insert(pc, id);
-        id
+        self.variables.block_at(address, &mut self.blocks).map(Tag::of).unwrap_or_default()
     }
 
     /// The pointer through which an access goes, and its chain.
@@ -217,7 +202,7 @@ impl Machine {
         }
         if how.base.is_none() && how.indexed {
             // An element of a variable whose address stands in the instruction.
-            let tag = self.variables.tag(how.displacement as u64, &mut self.blocks);
+            let tag = self.constant(how.displacement as u64);
             return (Pointer { address, block: tag.block() }, Node::default());
         }
         let Self { threads, arithmetic, blocks, .. } = self;
@@ -344,7 +329,7 @@ impl Machine {
             }
             Action::Make(to) => (to, Cell { tag: Tag::default(), node: made }),
             Action::Address(to, address) => {
-                let tag = self.variables.tag(address, &mut self.blocks);
+                let tag = self.constant(address);
                 (to, Cell { tag, node: made })
             }
             Action::Sum(to, left, right) => {
@@ -425,40 +410,26 @@ impl Machine {
 
     /// A system call has returned: its result is the kernel's.
     pub fn system_call(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
-        const MMAP: u64 = 9;
-        const MUNMAP: u64 = 11;
-        const MREMAP: u64 = 25;
-        const SIGRETURN: u64 = 15;
-        if number == SIGRETURN {
+        if number == n::rt_sigreturn {
             return self.handled();
         }
-        let failed = (-4095..0).contains(&answer);
         let thread = self.thread();
         thread.cells[RESULT] = Cell::default();
         thread.registers.set_general(RESULT as u8, 0, None);
-        match number {
-            MMAP if !failed => {
-                self.fresh(answer as u64, arguments[1]);
-                self.mappings.map(answer as u64, arguments[1]);
+        let Some(change) = Change::of(number, arguments, answer) else { return };
+        match change {
+            Change::Mapped(address, length) | Change::Unmapped(address, length) => {
+                self.fresh(address, length);
             }
-            MUNMAP if !failed => {
-                self.fresh(arguments[0], arguments[1]);
-                self.mappings.unmap(arguments[0], arguments[1]);
-            }
-            MREMAP if !failed => {
-                let (from, to) = (arguments[0], answer as u64);
-                let (before, after) = (arguments[1], arguments[2]);
-                self.mappings.unmap(from, before);
-                self.mappings.map(to, after);
-                if from != to {
-                    self.memory.copy(to, from, before.min(after));
-                    if self.watches_writes {
-                        self.unwritten.copy(to, from, before.min(after));
-                    }
+            Change::Moved((from, before), (to, after)) if from != to => {
+                self.memory.copy(to, from, before.min(after));
+                if self.watches_writes {
+                    self.unwritten.copy(to, from, before.min(after));
                 }
             }
-            _ => {}
+            Change::Moved(..) => {}
         }
+        self.mappings.apply(change);
     }
 
     /// Memory that is mapped anew or no more.

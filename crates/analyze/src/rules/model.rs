@@ -156,14 +156,8 @@ impl Set {
     ];
 }
 
-/// [`Function::Region`] of a heap block.
-pub const REGION_HEAP: i64 = 1;
-/// [`Function::Region`] of the frame of a function that has not returned.
-pub const REGION_STACK: i64 = 2;
-/// [`Function::Region`] of a frame whose function has returned.
-pub const REGION_LEFT: i64 = 4;
-/// [`Function::Region`] of a variable with static storage.
-pub const REGION_GLOBAL: i64 = 8;
+/// What [`Function::Region`] says.
+pub use crate::model::blocks::{REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_STACK};
 
 /// The functions of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -128,7 +128,7 @@ struct MadeUp;
 
 const MADE_UP_BLOCK: BlockId = BlockId(1);
 const MADE_UP_ADDRESS: u64 = 1 << 20;
-const MADE_UP_FAMILY: i64 = 1;
+const MADE_UP_FAMILY: base::allocator::Family = 1;
 const MADE_UP_POINTER: Pointer = Pointer { address: MADE_UP_ADDRESS, block: Some(MADE_UP_BLOCK) };
 
 impl State for MadeUp {
@@ -150,7 +150,7 @@ impl State for MadeUp {
         0
     }
 
-    fn releaser(&self) -> i64 {
+    fn releaser(&self) -> base::allocator::Family {
         MADE_UP_FAMILY
     }
 

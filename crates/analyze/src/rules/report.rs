@@ -1,7 +1,7 @@
 //! From a hit to a finding: addresses become places, and what happened becomes a sentence.
 
 use super::hit::{BlockHistory, Chain, Hit, Subject};
-use super::machine::allocator::family_name;
+use base::allocator::family_name;
 use base::{Address, Confidence, Finding, Place, Step};
 use std::path::Path;
 use symbols::Program;

@@ -3,9 +3,7 @@
 
 use super::model::{EventKind, Set};
 
-/// A block's identity, never used twice. Zero is no block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct BlockId(pub u32);
+pub use crate::model::blocks::{BlockFacts, BlockId};
 
 /// A pointer: where it points, and which block it was made from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -14,21 +12,6 @@ pub struct Pointer {
     pub address: u64,
     /// The block it was made from.
     pub block: Option<BlockId>,
-}
-
-/// What is known of a block, live or freed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BlockFacts {
-    /// First address.
-    pub begin: u64,
-    /// Bytes.
-    pub size: u64,
-    /// When it was allocated.
-    pub time: u64,
-    /// Which functions it belongs to.
-    pub family: i64,
-    /// Heap, stack or global: see [`super::model::Function::Region`].
-    pub region: i64,
 }
 
 /// A value of the language.
@@ -87,7 +70,7 @@ pub trait State {
     fn width(&self) -> u64;
 
     /// The family of the function that frees at this point.
-    fn releaser(&self) -> i64;
+    fn releaser(&self) -> base::allocator::Family;
 
     /// Goes through a set. With a key, pointers into other blocks may be left out.
     fn each(&self, set: Set, key: Option<&Value>, visit: &mut dyn FnMut(Value) -> Visit);

@@ -5,11 +5,11 @@ use super::detector::Detector;
 use super::machine::Access;
 use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
-use base::system_call::{self, Argument};
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
 use events::shape::{self, Shape, Source};
 use events::suspicion::Suspicion as Met;
 use iced_x86::InstructionInfoFactory;
+use syscalls::{Before, Content, NoMemory};
 
 /// A detector fed from a stream.
 pub struct Stream {
@@ -161,7 +161,7 @@ impl Feed {
             }
             Record::Syscall(number, arguments, answer) => {
                 if !self.told {
-                    self.by_signature(number, &arguments, answer);
+                    self.by_arguments(number, arguments, answer);
                 }
                 self.detector.system_call(number, arguments, answer, &self.read);
                 self.read.clear();
@@ -188,30 +188,19 @@ impl Feed {
         Some(())
     }
 
-    /// Where the stream does not tell what the kernel read and wrote, the signature of the call
-    /// does, roughly: enough not to blame a program for using what the kernel gave it.
-    fn by_signature(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
-        /// What most structures that the kernel fills take: `struct stat`.
-        const USUAL: u64 = 144;
-        const UNAME: u64 = 63;
-        let structure = if number == UNAME { 390 } else { USUAL };
-        let Some(call) = system_call::get(number) else { return };
-        for (argument, &address) in call.arguments.iter().zip(arguments) {
-            match argument {
-                Argument::Out(length) => {
-                    let most = arguments.get(*length).copied().unwrap_or(0);
-                    let length = if answer > 0 { most.min(answer as u64) } else { most };
-                    self.detector.machine.mark_written(address, length);
-                }
-                Argument::In(length) => {
-                    self.read.push((address, arguments.get(*length).copied().unwrap_or(0)));
-                }
-                Argument::Output | Argument::Update | Argument::Address if address > 0xffff => {
-                    self.detector.machine.mark_written(address, structure);
-                }
-                _ => {}
-            }
+    /// Where the stream does not tell what the kernel read and wrote, the arguments and the answer
+    /// do, but for what lies behind pointers: enough not to blame a program for using what the kernel
+    /// gave it.
+    fn by_arguments(&mut self, number: u64, arguments: [u64; 6], answer: i64) {
+        let (mut written, mut reads) = (Vec::new(), Vec::new());
+        let before = Before::default();
+        syscalls::written(number, arguments, answer, &before, &NoMemory, &mut written);
+        syscalls::reads(number, arguments, &NoMemory, &mut reads);
+        for range in written {
+            self.detector.machine.mark_written(range.address, range.length);
         }
+        let reads = reads.iter().filter(|read| read.content != Content::Parameters);
+        self.read.extend(reads.map(|read| (read.range.address, read.range.length)));
     }
 
     fn single(&mut self, event: Event) {

@@ -186,12 +186,6 @@ impl Parts {
             .fold(Self::NONE, |all, (_, part)| all | *part)
     }
 
-    /// The flags in the set.
-    #[must_use]
-    pub fn only_flags(&self) -> Self {
-        Self([0, 0, 0, self.0[3] & 0x7f])
-    }
-
     /// A name for a reader: the register of the first part.
     #[must_use]
     pub fn name(&self) -> Option<String> {

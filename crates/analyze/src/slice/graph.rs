@@ -148,9 +148,4 @@ impl Slice {
     pub fn executions(&self) -> u64 {
         self.counts.values().sum()
     }
-
-    /// The edges of a node.
-    pub fn edges_of(&self, user: u32) -> impl Iterator<Item = &Edge> {
-        self.edges.iter().filter(move |edge| edge.user == user)
-    }
 }

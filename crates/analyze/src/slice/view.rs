@@ -422,9 +422,12 @@ fn note(statement: &mut Statement, node: &Node, position: Option<Position>) {
         statement.threads.sort_unstable();
     }
     if let What::Syscall { number, arguments, answer } = node.what {
+        use syscalls::number as n;
         let [a, ..] = arguments;
         let text = match number {
-            0 | 17 | 45 => format!("{}({a}, …) = {answer}", system_calls::name(number)),
+            n::read | n::pread64 | n::recvfrom => {
+                format!("{}({a}, …) = {answer}", system_calls::name(number))
+            }
             _ => format!("{}(…) = {answer}", system_calls::name(number)),
         };
         if !statement.inputs.contains(&text) && statement.inputs.len() < 4 {

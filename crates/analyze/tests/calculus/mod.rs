@@ -391,7 +391,7 @@ impl State for Machine {
         1
     }
 
-    fn releaser(&self) -> i64 {
+    fn releaser(&self) -> base::allocator::Family {
         0
     }
 

@@ -5,7 +5,7 @@ use super::guest::Checked;
 use super::signal::frame::GuestMemory;
 use super::sys::syscall;
 use super::translate::superblock;
-use crate::effects::{self, Peek};
+use syscalls::Peek;
 
 impl Engine {
     /// Code on a writable page may change: the page is made read-only until it is written to.
@@ -62,11 +62,11 @@ impl Engine {
             return;
         }
         let mut buffers = Vec::new();
-        let before = effects::before(number, arguments, &*self);
+        let before = syscalls::before(number, arguments, &*self);
         // What a call may have written before it failed is all that it may write.
         let failed = -i64::from(libc::EFAULT);
-        effects::written(number, arguments, failed, &before, &*self, &mut buffers);
-        for effects::Range { address, length } in buffers {
+        syscalls::written(number, arguments, failed, &before, &*self, &mut buffers);
+        for syscalls::Range { address, length } in buffers {
             self.unguard(address, address.saturating_add(length));
         }
     }

@@ -45,11 +45,11 @@ use super::signal::frame::GuestMemory;
 use super::thread::Thread;
 use super::{baton, clock, report, sys};
 use crate::config::Recording;
-use crate::effects::{self, Before, Known, Peek, Range};
 use crate::report::{LogOrigin, Message};
 use log::Log;
 use recording::log::{Call, Ending, Entry, Position, SignalData, write_head};
 use schedule::Scheduler;
+use syscalls::{Before, Known, Peek, Range};
 
 /// The recorder of this process.
 pub struct Recorder {
@@ -201,7 +201,7 @@ pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<
     if made::opens(number) {
         outsiders::opens();
     }
-    let before = effects::before(number, arguments, &engine.memory);
+    let before = syscalls::before(number, arguments, &engine.memory);
     Some(Noted { check, before, asked: made::asked(number, arguments) })
 }
 
@@ -220,9 +220,9 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         return;
     }
     let known =
-        effects::written(number, arguments, answer, &noted.before, &*memory, &mut recorder.ranges);
+        syscalls::written(number, arguments, answer, &noted.before, &*memory, &mut recorder.ranges);
     if known != Known::Yes {
-        let why = effects::reason(number, arguments);
+        let why = syscalls::reason(number, arguments);
         refuse(&format!("the guest made {}: {why}", describe(number)));
     }
     written::called(recorder, memory, number, arguments, answer);
@@ -265,7 +265,7 @@ fn numbers_written(number: u64, arguments: [u64; 6], answer: i64) -> Option<Rang
 }
 
 fn describe(number: u64) -> String {
-    match base::system_call::name(number) {
+    match syscalls::name(number) {
         Some(name) => format!("the system call {name}"),
         None => format!("system call {number}"),
     }

@@ -104,24 +104,16 @@ pub struct HeapFunction {
     pub at: Option<Vec<u64>>,
 }
 
-/// What a function does to the heap. Arguments are counted from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HeapRole {
-    /// Returns a block of so many bytes: an argument, times another one.
-    Allocate(u8, Option<u8>),
-    /// Returns a block of this many bytes.
-    AllocateFixed(u64),
-    /// Returns a block as `Allocate` does, with the contents of the block that its first argument
-    /// points to, which is freed.
-    Resize(u8, Option<u8>),
-    /// Stores the address of a block of so many bytes where its first argument points, and returns 0.
-    AllocateTo(u8),
-    /// Frees its first argument.
-    Free,
-    /// Returns how much of a block may be used.
-    Measure,
-    /// Works on the heap and on no block.
-    Tend,
+/// What a function does to the heap.
+pub use base::allocator::Role as HeapRole;
+
+impl HeapFunction {
+    /// A function of an allocator, wherever it may be.
+    #[must_use]
+    pub fn new(name: &str, allocator: base::allocator::Allocator) -> Self {
+        let base::allocator::Allocator { role, family, zeroed } = allocator;
+        Self { name: name.to_owned(), role, family, zeroed, at: None }
+    }
 }
 
 impl Screen {

@@ -2,11 +2,11 @@
 
 use super::switch::Switch;
 use analyze::rules::language;
-use analyze::rules::machine::allocator::Allocators;
 use analyze::rules::model::Rule;
 use analyze::rules::shipped;
 use analyze::rules::suppress::{self, Suppression};
 use anyhow::{Context, bail};
+use base::allocator::Allocators;
 use spec::Source;
 use std::path::{Path, PathBuf};
 

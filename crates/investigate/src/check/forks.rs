@@ -75,7 +75,7 @@ impl Forks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use analyze::rules::machine::allocator::Allocators;
+    use base::allocator::Allocators;
     use std::time::Duration;
 
     #[test]

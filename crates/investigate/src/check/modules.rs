@@ -2,7 +2,7 @@
 //! lines and names from afterwards.
 
 use analyze::rules::machine::locals::{Finder, Function, Local};
-use base::{Address, ModuleMap, Range};
+use base::{Address, ModuleKind, ModuleMap, Range};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -222,13 +222,11 @@ fn loaded(map: &ModuleMap) -> Option<(LoadedModule, std::ops::Range<u64>)> {
 
 /// Whether a file is part of a language's runtime, whose variables are nobody's concern.
 fn is_runtime(path: &str) -> bool {
-    is_c_library(path)
-        || ["/libstdc++", "/libgcc_s", "/libm.so"].iter().any(|name| path.contains(name))
+    ModuleKind::of(path).is_runtime()
 }
 
 /// Whether a file is the C library or its loader, whose vector code reads past the ends of strings
 /// on purpose.
 pub fn is_c_library(path: &str) -> bool {
-    let name = Path::new(path).file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    ["libc.so", "libc-", "ld-linux", "ld-", "libc.musl"].iter().any(|start| name.starts_with(start))
+    ModuleKind::of(path).is_c_library()
 }

@@ -14,9 +14,11 @@ use events::plan::{Allocations, HeapFunction, Screen};
 /// The plan of a run, without ordinary calls if no rule needs them.
 pub fn quietened(plan: Plan, chosen: &Chosen) -> Plan {
     let allocates = |rule: &Rule| Needs::of(rule).allocations;
-    // The runner knows families by eight bits. Whoever wants to end the program is told at once.
-    let possible = chosen.allocators.families() <= i64::from(u8::MAX) && !chosen.first_only;
-    if !possible || !chosen.rules.iter().all(is_content) || !chosen.rules.iter().any(allocates) {
+    // Whoever wants to end the program is told at once.
+    if chosen.first_only
+        || !chosen.rules.iter().all(is_content)
+        || !chosen.rules.iter().any(allocates)
+    {
         return plan;
     }
     let functions = heap_functions(&chosen.allocators);

@@ -4,9 +4,9 @@ use super::choose::Chosen;
 use super::watch::{Found, Watch};
 use crate::error::fault_or_input;
 use crate::notices::Notices;
-use analyze::rules::machine::allocator::{Allocators, Role};
 use base::ModuleMap;
-use events::plan::{HeapFunction, HeapRole};
+use base::allocator::Allocators;
+use events::plan::HeapFunction;
 use recording::log::{self, Entry};
 use recording::{Origin, ProcessStart, Recording};
 use replay::{Session, Shown};
@@ -41,23 +41,7 @@ pub fn number_of_program(recording: &Recording, start: &ProcessStart) -> usize {
 
 /// The functions of allocators as a plan has them.
 pub fn heap_functions(allocators: &Allocators) -> Vec<HeapFunction> {
-    let function = |name: String| {
-        let allocator = allocators.named(&name)?;
-        let role = match allocator.role {
-            Role::Allocate { size, count, .. } => HeapRole::Allocate(size, count),
-            Role::AllocateFixed { bytes } => HeapRole::AllocateFixed(bytes),
-            Role::Resize { size, count } => HeapRole::Resize(size, count),
-            Role::AllocateTo { size } => HeapRole::AllocateTo(size),
-            Role::Free => HeapRole::Free,
-            Role::Measure => HeapRole::Measure,
-            Role::Tend => HeapRole::Tend,
-        };
-        // Families are few; those of a file with more than fit are told apart less well.
-        let family = allocator.family as u8;
-        let zeroed = matches!(allocator.role, Role::Allocate { zeroed: true, .. });
-        Some(HeapFunction { name, role, family, zeroed, at: None })
-    };
-    allocators.names().into_iter().filter_map(function).collect()
+    allocators.iter().map(|(name, allocator)| HeapFunction::new(name, allocator)).collect()
 }
 
 /// Every piece of a file that the process has mapped, or was forked with. How long one is, its log

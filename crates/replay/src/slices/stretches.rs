@@ -12,6 +12,7 @@ use events::{Consumer, shape};
 use iced_x86::{Decoder as Disassembler, DecoderOptions, FlowControl, Mnemonic};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::{Arc, Mutex};
+use syscalls::number as n;
 
 /// Memory is followed in lines of this many bytes.
 pub const LINE: u64 = 64;
@@ -331,24 +332,24 @@ impl Finder {
     /// A system call has returned: what it did to memory beside what it wrote there.
     fn called(&mut self, number: u64, arguments: [u64; 6], answer: i64) {
         let [a, b, c, d, ..] = arguments;
-        if number == RT_SIGRETURN {
+        if number == n::rt_sigreturn {
             self.expected.remove(&self.thread);
         }
         let Ok(answer) = u64::try_from(answer) else { return };
         let up = |address: u64| address.div_ceil(PAGE) * PAGE;
         match number {
-            MMAP if b > 0 => {
+            n::mmap if b > 0 => {
                 let anonymous = d & MAP_ANONYMOUS != 0;
                 self.gap.mapped.push((answer, answer + up(b), c as i32, !anonymous));
             }
-            MREMAP if c > 0 => self.gap.mapped.push((answer, answer + up(c), READ_WRITE, true)),
-            BRK => {
+            n::mremap if c > 0 => self.gap.mapped.push((answer, answer + up(c), READ_WRITE, true)),
+            n::brk => {
                 let heap = self.heap.replace(answer).unwrap_or(answer);
                 if up(answer) > up(heap) {
                     self.gap.mapped.push((up(heap), up(answer), READ_WRITE, false));
                 }
             }
-            MADVISE if matches!(c, MADV_DONTNEED | MADV_REMOVE) => self.wrote(a, up(b)),
+            n::madvise if matches!(c, MADV_DONTNEED | MADV_REMOVE) => self.wrote(a, up(b)),
             CLONE => {
                 self.wrote(c, 4);
                 self.wrote(d, 4);
@@ -428,11 +429,6 @@ impl Consumer for Finder {
 const PAGE: u64 = 4096;
 const READ_WRITE: i32 = 3;
 const MAP_ANONYMOUS: u64 = 0x20;
-const MMAP: u64 = 9;
-const BRK: u64 = 12;
-const RT_SIGRETURN: u64 = 15;
-const MREMAP: u64 = 25;
-const MADVISE: u64 = 28;
 const MADV_DONTNEED: u64 = 4;
 const MADV_REMOVE: u64 = 9;
 const CLONE: u64 = 56;

@@ -2,17 +2,17 @@
 //! or company in its own.
 
 use super::{Call, Memory};
-use base::system_call::{self, number as n};
 use nix::libc;
+use syscalls::number as n;
 
 /// A call as text.
 pub fn show(call: &Call) -> String {
-    system_call::show(call.number, call.arguments, &mut |_, _| None)
+    syscalls::show(call.number, call.arguments, &mut |_, _| None)
 }
 
 /// A call that has no row; of those that multiplex, with the request.
 pub fn name(call: &Call) -> String {
-    let name = system_call::name(call.number).unwrap_or("an unknown call");
+    let name = syscalls::name(call.number).unwrap_or("an unknown call");
     match call.number {
         n::ioctl | n::fcntl => format!("{name} {:#x}", call.arguments[1] as u32),
         n::prctl | n::arch_prctl | n::keyctl => format!("{name} {:#x}", call.arguments[0] as u32),

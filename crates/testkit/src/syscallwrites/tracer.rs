@@ -7,7 +7,6 @@ use super::snapshot::Snapshot;
 use super::{Call, Table, Tally};
 use crate::singlestep::{Process, Registers, launch};
 use anyhow::Context;
-use base::system_call::number as n;
 use nix::errno::Errno;
 use nix::libc;
 use nix::sys::ptrace::{self, Options};
@@ -21,6 +20,7 @@ use std::process::Stdio;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use syscalls::number as n;
 
 /// Memory of the process that is stopped.
 pub struct Memory<'a>(&'a Process);

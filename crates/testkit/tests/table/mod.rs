@@ -1,11 +1,10 @@
-//! The engine's table of what system calls write, in the form that the oracle asks for.
+//! The table of what system calls write, in the form that the oracle asks for.
 
-use base::system_call;
-use engine::effects::{self, Before, Entry, Known, Peek};
 use nix::errno::Errno;
+use syscalls::{Before, Entry, Known, Peek};
 use testkit::syscallwrites::{Call, Memory, Table, Tally};
 
-/// `engine::effects`.
+/// The table of `syscalls`.
 pub struct Effects;
 
 struct Seen<'a, 'b>(&'a Memory<'b>);
@@ -20,7 +19,7 @@ impl Table for Effects {
     type Before = Before;
 
     fn before(&self, call: &Call, memory: &Memory) -> Before {
-        effects::before(call.number, call.arguments, &Seen(memory))
+        syscalls::before(call.number, call.arguments, &Seen(memory))
     }
 
     fn written(
@@ -33,19 +32,19 @@ impl Table for Effects {
         let mut out = Vec::new();
         let memory = Seen(memory);
         let known =
-            effects::written(call.number, call.arguments, answer, before, &memory, &mut out);
+            syscalls::written(call.number, call.arguments, answer, before, &memory, &mut out);
         let ranges = out.iter().map(|range| (range.address, range.length)).collect();
         (known == Known::Yes).then_some(ranges)
     }
 
     fn row(&self, call: &Call) -> Option<String> {
-        effects::entry(call.number, call.arguments).map(name)
+        syscalls::entry(call.number, call.arguments).map(name)
     }
 }
 
 /// A row's name: the call's, with the request where there is one.
 pub fn name(entry: Entry) -> String {
-    let call = system_call::name(entry.number).unwrap_or("?");
+    let call = syscalls::name(entry.number).unwrap_or("?");
     match entry.choice {
         Some(choice) => format!("{call} {choice:#x}"),
         None => call.to_owned(),
@@ -67,7 +66,7 @@ impl Coverage {
     /// Of what a tally has seen.
     pub fn of(tally: &Tally) -> Self {
         let mut coverage = Self::default();
-        for entry in effects::entries().into_iter().filter(|entry| entry.writes) {
+        for entry in syscalls::entries().into_iter().filter(|entry| entry.writes) {
             let name = name(entry);
             match tally.rows.get(&name) {
                 Some(row) if row.succeeded > 0 || row.changed > 0 => coverage.exercised.push(name),

@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 
 /// Bytes of a chunk, about.
 const CHUNK: usize = 1 << 20;
-const RT_SIGRETURN: u64 = 15;
 
 /// What has come out about a jump that replaced the stack pointer.
 #[derive(Clone, Copy)]
@@ -135,7 +134,8 @@ impl Writer {
         self.open.extend(answer.to_le_bytes());
         let ranges = match self.buffers.take() {
             Some(mut told) => {
-                told.extend(system_calls::mapped(number, &arguments, answer));
+                let mapped = syscalls::mapped(number, &arguments, answer);
+                told.extend(mapped.map(|range| (range.address, range.length)));
                 told
             }
             None => system_calls::written(number, &arguments, answer),
@@ -148,7 +148,7 @@ impl Writer {
                 self.open.extend(bytes.to_le_bytes());
             }
         }
-        if number == RT_SIGRETURN {
+        if number == syscalls::number::rt_sigreturn {
             self.resume();
         }
     }

@@ -17,7 +17,7 @@ impl Detector {
         let Some(allocator) = allocator else { return };
         let inside = about_to(&mut self.machine, allocator, function, back, stack, arguments);
         // A call that was left by a jump is over when another begins further up.
-        self.machine.thread().leave_below(stack, back);
+        self.machine.thread().inside.leave_below(stack, back);
         if !self.machine.is_inside() {
             self.allocation(&inside);
         }
@@ -52,10 +52,10 @@ impl Detector {
     /// An allocator is about to work.
     pub(super) fn allocation(&mut self, inside: &Inside) {
         let (size, frees) = match inside.allocator.role {
-            Role::Allocate { size, count, .. } => (Some(inside.size(size, count)), false),
-            Role::Resize { size, count } => (Some(inside.size(size, count)), true),
-            Role::AllocateFixed { bytes } => (Some(bytes), false),
-            Role::AllocateTo { size } => (Some(inside.size(size, None)), false),
+            Role::Allocate(size, count) => (Some(inside.size(size, count)), false),
+            Role::Resize(size, count) => (Some(inside.size(size, count)), true),
+            Role::AllocateFixed(bytes) => (Some(bytes), false),
+            Role::AllocateTo(size) => (Some(inside.size(size, None)), false),
             Role::Free => (None, true),
             Role::Measure | Role::Tend => (None, false),
         };
@@ -73,10 +73,10 @@ impl Detector {
             && !self.may_be_unplaced(inside)
         {
             let at = At {
-                chains: [inside.chain; 6],
+                chains: [inside.data; 6],
                 subject: Subject::Release { address: inside.arguments[0] },
                 releaser: inside.allocator.family,
-                ..self.at_call(inside.back, vec![Value::Pointer(inside.pointer)], "")
+                ..self.at_call(inside.back, vec![Value::Pointer(inside.pointer())], "")
             };
             self.evaluate(&at, |armed| armed.rule.point == Point::Free);
         }
@@ -84,19 +84,19 @@ impl Detector {
 
     /// Whether a live block is freed by its own family, at its beginning.
     pub(super) fn is_ordinary_release(&self, inside: &Inside) -> bool {
-        let block = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
+        let block = inside.block.and_then(|id| self.machine.blocks.get(id));
         block.is_some_and(|block| {
             block.is_live()
                 && !block.unplaced
                 && block.facts.region == REGION_HEAP
-                && block.facts.begin == inside.pointer.address
+                && block.facts.begin == inside.arguments[0]
                 && block.facts.family == inside.allocator.family
         })
     }
 
     /// Whether the pointer may be one whose block we could not place.
     pub(super) fn may_be_unplaced(&self, inside: &Inside) -> bool {
-        let known = inside.pointer.block.and_then(|id| self.machine.blocks.get(id));
+        let known = inside.block.and_then(|id| self.machine.blocks.get(id));
         known.is_some_and(|block| block.unplaced)
     }
 

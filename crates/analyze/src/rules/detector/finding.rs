@@ -57,7 +57,9 @@ impl Detector {
                 0 => at.chains[0],
                 // A number is an argument.
                 slot if rule.variables[*slot].kind == Type::Number => *at.chains.get(*slot)?,
-                _ => about.and_then(|id| self.machine.blocks.get(id)?.release).map(|r| r.chain)?,
+                _ => about
+                    .and_then(|id| self.machine.blocks.get(id)?.release)
+                    .map(|r| r.how.chain)?,
             };
             let chains = &self.machine.chains;
             Some(Chain { variable, links: chains.links(node), cut: chains.is_cut(node) })
@@ -93,7 +95,7 @@ impl Detector {
         Subject::Descriptor { number, opened, closed, open: history.open }
     }
 
-    pub(super) fn history(&self, id: BlockId, block: &Block) -> BlockHistory {
+    pub(super) fn history(&self, id: BlockId, block: &Block<Freed>) -> BlockHistory {
         BlockHistory {
             id: id.0,
             begin: block.facts.begin,

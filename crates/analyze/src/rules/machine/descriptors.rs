@@ -1,35 +1,8 @@
 //! Which descriptors are open, from the system calls that go by.
 
+use crate::model::stacks::StackId;
 use std::collections::BTreeMap;
-
-/// System calls, by number, as far as descriptors are concerned.
-mod number {
-    pub const OPEN: u64 = 2;
-    pub const CLOSE: u64 = 3;
-    pub const PIPE: u64 = 22;
-    pub const DUP: u64 = 32;
-    pub const DUP2: u64 = 33;
-    pub const SOCKET: u64 = 41;
-    pub const ACCEPT: u64 = 43;
-    pub const SOCKETPAIR: u64 = 53;
-    pub const FCNTL: u64 = 72;
-    pub const CREAT: u64 = 85;
-    pub const INOTIFY_INIT: u64 = 253;
-    pub const OPENAT: u64 = 257;
-    pub const SIGNALFD: u64 = 282;
-    pub const TIMERFD_CREATE: u64 = 283;
-    pub const EVENTFD: u64 = 284;
-    pub const ACCEPT4: u64 = 288;
-    pub const SIGNALFD4: u64 = 289;
-    pub const EVENTFD2: u64 = 290;
-    pub const EPOLL_CREATE1: u64 = 291;
-    pub const DUP3: u64 = 292;
-    pub const PIPE2: u64 = 293;
-    pub const INOTIFY_INIT1: u64 = 294;
-    pub const MEMFD_CREATE: u64 = 319;
-    pub const CLOSE_RANGE: u64 = 436;
-    pub const OPENAT2: u64 = 437;
-}
+use syscalls::number as n;
 
 /// `EBADF`, as the kernel answers.
 const BAD_DESCRIPTOR: i64 = -9;
@@ -43,9 +16,9 @@ pub struct History {
     /// When it was last closed.
     pub closed: Option<u64>,
     /// By which calls it was opened.
-    pub opened_by: super::blocks::StackId,
+    pub opened_by: StackId,
     /// By which calls it was closed.
-    pub closed_by: super::blocks::StackId,
+    pub closed_by: StackId,
     /// Whether it is open.
     pub open: bool,
 }
@@ -70,35 +43,34 @@ pub enum Deed {
 /// What a system call does.
 #[must_use]
 pub fn deed(call: u64, arguments: &[u64; 6], answer: i64) -> Deed {
-    use number as n;
     let first = i64::from(arguments[0] as i32);
     match call {
-        n::CLOSE => Deed::Closes(first),
-        n::CLOSE_RANGE if answer == 0 && arguments[2] & 4 == 0 => {
+        n::close => Deed::Closes(first),
+        n::close_range if answer == 0 && arguments[2] & 4 == 0 => {
             Deed::ClosesRange(arguments[0] as i64, arguments[1] as i64)
         }
-        n::PIPE | n::PIPE2 | n::SOCKETPAIR if answer == 0 => Deed::OpensTwo,
+        n::pipe | n::pipe2 | n::socketpair if answer == 0 => Deed::OpensTwo,
         _ if answer == BAD_DESCRIPTOR && first >= 0 => Deed::Uses(first),
-        n::FCNTL if DUP_BY_FCNTL.contains(&arguments[1]) && answer >= 0 => Deed::Opens(answer),
-        n::OPEN
-        | n::CREAT
-        | n::OPENAT
-        | n::OPENAT2
-        | n::SOCKET
-        | n::ACCEPT
-        | n::ACCEPT4
-        | n::DUP
-        | n::DUP2
-        | n::DUP3
-        | n::EPOLL_CREATE1
-        | n::EVENTFD
-        | n::EVENTFD2
-        | n::TIMERFD_CREATE
-        | n::SIGNALFD
-        | n::SIGNALFD4
-        | n::INOTIFY_INIT
-        | n::INOTIFY_INIT1
-        | n::MEMFD_CREATE
+        n::fcntl if DUP_BY_FCNTL.contains(&arguments[1]) && answer >= 0 => Deed::Opens(answer),
+        n::open
+        | n::creat
+        | n::openat
+        | n::openat2
+        | n::socket
+        | n::accept
+        | n::accept4
+        | n::dup
+        | n::dup2
+        | n::dup3
+        | n::epoll_create1
+        | n::eventfd
+        | n::eventfd2
+        | n::timerfd_create
+        | n::signalfd
+        | n::signalfd4
+        | n::inotify_init
+        | n::inotify_init1
+        | n::memfd_create
             if answer >= 0 =>
         {
             Deed::Opens(answer)
@@ -121,7 +93,7 @@ impl Descriptors {
     }
 
     /// A descriptor was made.
-    pub fn open(&mut self, descriptor: i64, time: u64, stack: super::blocks::StackId) {
+    pub fn open(&mut self, descriptor: i64, time: u64, stack: StackId) {
         let history = self.all.entry(descriptor).or_default();
         history.opened = Some(time);
         history.opened_by = stack;
@@ -129,7 +101,7 @@ impl Descriptors {
     }
 
     /// A descriptor was closed.
-    pub fn close(&mut self, descriptor: i64, time: u64, stack: super::blocks::StackId) {
+    pub fn close(&mut self, descriptor: i64, time: u64, stack: StackId) {
         let history = self.all.entry(descriptor).or_default();
         history.closed = Some(time);
         history.closed_by = stack;

@@ -35,11 +35,11 @@ impl Machine {
             };
         };
         let address = base.wrapping_add_signed(displacement);
-        let Some(top) = thread.calls.top() else { return Cell::default() };
-        if address >= top.slot {
+        let Some((slot, top)) = thread.calls.top() else { return Cell::default() };
+        if address >= slot {
             return Cell::default();
         }
-        let (slot, known) = (top.slot, top.block);
+        let known = top.block;
         let offset = address.wrapping_sub(slot).wrapping_sub(RETURN_ADDRESS) as i64;
         if let Some(size) = self.locals.find(function, offset, indexed) {
             let block = self.local_block(address, size);
@@ -52,12 +52,13 @@ impl Machine {
     /// The block of a variable in the innermost frame.
     fn local_block(&mut self, begin: u64, size: u64) -> BlockId {
         let top = self.thread().calls.top();
-        let known = top.and_then(|top| top.locals.iter().find(|(at, _)| *at == begin).copied());
+        let known =
+            top.and_then(|(_, top)| top.locals.iter().find(|(at, _)| *at == begin).copied());
         if let Some((_, block)) = known {
             return block;
         }
         let block = self.add_to_frame(begin, size);
-        if let Some(top) = self.thread().calls.top() {
+        if let Some((_, top)) = self.thread().calls.top() {
             top.locals.push((begin, block));
         }
         block
@@ -73,7 +74,7 @@ impl Machine {
     fn add_frame(&mut self, slot: u64) -> BlockId {
         let begin = slot.saturating_sub(NEAR_STACK);
         let block = self.add_to_frame(begin, slot - begin);
-        if let Some(top) = self.thread().calls.top() {
+        if let Some((_, top)) = self.thread().calls.top() {
             top.block = Some(block);
         }
         block

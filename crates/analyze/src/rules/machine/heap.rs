@@ -1,23 +1,45 @@
-//! What allocators do to the heap: blocks that come, go and change their size.
+//! What allocators do to values: pointers to new blocks, bytes of theirs that nobody wrote. What they do
+//! to blocks is the model's ([`crate::model::heap`]).
 
-use super::allocator::{Allocator, Role};
-use super::blocks::{self, Release};
 use super::cells::Cell;
-use super::chains::Chains;
+use super::chains::{Chains, Node};
 use super::tags::Tag;
-use super::{ARGUMENTS, Inside, Machine, RESULT};
-use crate::rules::model::REGION_HEAP;
-use crate::rules::state::{BlockFacts, BlockId, Pointer};
+use super::{ARGUMENTS, Machine, RESULT};
+use crate::model::blocks;
+use crate::model::heap::{AllocatorCall, Outcome, takes_block};
+use crate::rules::state::{BlockId, Pointer};
+use base::allocator::Allocator;
 
 /// Bytes of a new block that are noted as unwritten.
 const MOST_FRESH: u64 = 1 << 30;
 
+/// What rules keep of the end of a block: the pointer that it was freed by, and its chain.
+#[derive(Clone, Copy, Debug)]
+pub struct Freed {
+    /// The pointer.
+    pub pointer: Pointer,
+    /// Its chain.
+    pub chain: Node,
+}
+
+/// All blocks of a process.
+pub type Blocks = blocks::Blocks<Freed>;
+
+/// A call of an allocator that has not returned, with the chain of its first argument.
+pub type Inside = AllocatorCall<Node>;
+
+impl Inside {
+    /// Its first argument as a pointer.
+    #[must_use]
+    pub fn pointer(&self) -> Pointer {
+        Pointer { address: self.arguments[0], block: self.block }
+    }
+}
+
 impl Machine {
     /// A function of an allocator has been called by code that is not itself one's.
     pub fn enter(&mut self, inside: Inside) {
-        let thread = self.thread();
-        thread.leave_below(inside.stack, inside.back);
-        thread.inside.push(inside);
+        self.thread().inside.enter(inside);
     }
 
     /// What was known of the heap is not so any more.
@@ -32,44 +54,30 @@ impl Machine {
         !self.running().inside.is_empty()
     }
 
-    /// The call of an allocator that has just returned, if it is the outermost one. Functions that
-    /// end in a jump to another return together with it. One that goes through the heap may allocate as
-    /// anybody does: `malloc_info` prints.
+    /// The call of an allocator that has just returned, if it is the outermost one.
     pub fn leave(&mut self, stack: u64) -> Option<Inside> {
-        let thread = self.thread();
-        let at = thread.inside.iter().position(|inside| inside.stack <= stack)?;
-        let found = thread.inside[at];
-        thread.inside.truncate(at);
-        thread.inside.iter().all(|outer| outer.allocator.role == Role::Tend).then_some(found)
+        self.thread().inside.leave(stack)
     }
 
     /// What an allocator's call has done, once it has returned.
     pub fn finish(&mut self, inside: &Inside, value: u64) {
-        let result = match inside.allocator.role {
-            Role::Allocate { size, count, zeroed } => {
-                let size = inside.size(size, count);
-                (value != 0)
-                    .then(|| self.allocate(value, size, inside, if zeroed { size } else { 0 }))
+        let how = Freed { pointer: inside.pointer(), chain: inside.data };
+        let exact = self.needs.pointers;
+        let outcome = self.blocks.finish(inside, value, self.time, (how, exact));
+        let result = match outcome {
+            Outcome::Allocated { block, written } => {
+                self.hand_out(block, written);
+                Some(block)
             }
-            Role::AllocateFixed { bytes } => {
-                (value != 0).then(|| self.allocate(value, bytes, inside, 0))
+            Outcome::Resized { block, before } => {
+                self.grow(block, before);
+                Some(block)
             }
-            Role::Resize { size, count } => self.resize(inside, inside.size(size, count), value),
-            Role::AllocateTo { size } => {
-                if value == 0 {
-                    self.allocate_to(inside, inside.size(size, None));
-                }
+            Outcome::Stored(block) => {
+                self.store_pointer(inside, block);
                 None
             }
-            Role::Free => {
-                self.free(inside);
-                None
-            }
-            Role::Measure => {
-                self.measure(inside.arguments[0], value);
-                None
-            }
-            Role::Tend => None,
+            Outcome::Nothing => None,
         };
         if !self.needs.pointers && !self.watches_writes {
             return;
@@ -82,10 +90,9 @@ impl Machine {
     }
 
     /// A new block. Its bytes were written by nobody but for the first `written`.
-    fn allocate(&mut self, begin: u64, size: u64, inside: &Inside, written: u64) -> BlockId {
-        let family = inside.allocator.family;
-        let facts = BlockFacts { begin, size, time: self.time, family, region: REGION_HEAP };
-        let stack = inside.callers;
+    fn hand_out(&mut self, block: BlockId, written: u64) {
+        let Some(block) = self.blocks.get(block) else { return };
+        let (begin, size) = (block.facts.begin, block.facts.size);
         if self.needs.pointers && written == 0 {
             self.memory.clear(begin, size);
         }
@@ -98,83 +105,23 @@ impl Machine {
                 self.unwritten.insert(begin.saturating_add(written), fresh);
             }
         }
-        self.blocks.allocate(facts, stack)
+    }
+
+    /// A block has another size than before, at the same place.
+    fn grow(&mut self, block: BlockId, before: u64) {
+        let Some(block) = self.blocks.get(block) else { return };
+        let grown = block.facts.size.saturating_sub(before);
+        if self.watches_writes && grown > 0 {
+            let behind = block.facts.begin.saturating_add(before);
+            self.unwritten.insert(behind, grown.min(MOST_FRESH));
+        }
     }
 
     /// `posix_memalign` stores the address: the stored pointer is the block's, wherever that is.
-    fn allocate_to(&mut self, inside: &Inside, size: u64) {
-        let family = inside.allocator.family;
-        let facts = BlockFacts { begin: 0, size, time: self.time, family, region: REGION_HEAP };
-        let stack = inside.callers;
-        let block = self.blocks.add(facts, stack, true);
+    fn store_pointer(&mut self, inside: &Inside, block: BlockId) {
         let place = self.chains.place(inside.back.wrapping_sub(1));
         let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
         self.memory.store(inside.arguments[0], cell);
-    }
-
-    fn resize(&mut self, inside: &Inside, size: u64, value: u64) -> Option<BlockId> {
-        let old = inside.pointer;
-        let known = self.block_of_freed(old);
-        if value == 0 {
-            if size == 0 {
-                self.free(inside);
-            }
-            return None;
-        }
-        if let (Some(id), true) = (known, value == old.address) {
-            // In place it stays the same block.
-            let (grown, before) = {
-                let block = self.blocks.get_mut(id)?;
-                let before = block.facts.size;
-                block.facts.size = size;
-                (size.saturating_sub(before), before)
-            };
-            if self.watches_writes && grown > 0 {
-                self.unwritten.insert(value.saturating_add(before), grown.min(MOST_FRESH));
-            }
-            return Some(id);
-        }
-        let kept = known.and_then(|id| self.blocks.get(id)).map_or(0, |block| block.facts.size);
-        if old.address != 0 {
-            self.free(inside);
-        }
-        // What was copied keeps what it carried.
-        let id = self.allocate(value, size, inside, kept.min(size).max(1));
-        Some(id)
-    }
-
-    /// The live block that a pointer that is freed stands for.
-    #[must_use]
-    pub fn block_of_freed(&self, pointer: Pointer) -> Option<BlockId> {
-        let live = |id: &BlockId| self.blocks.get(*id).is_some_and(blocks::Block::is_live);
-        pointer
-            .block
-            .filter(live)
-            .or_else(|| self.blocks.beginning_at(pointer.address).filter(live))
-    }
-
-    fn free(&mut self, inside: &Inside) {
-        let Some(id) = self.block_of_freed(inside.pointer) else { return };
-        let Some(block) = self.blocks.get(id) else { return };
-        if block.unplaced {
-            if inside.guessed && self.needs.pointers {
-                return; // to say that it is freed the pointer would have to be its
-            }
-            self.blocks.place(id, inside.pointer.address);
-        } else if block.facts.begin != inside.pointer.address {
-            return;
-        }
-        let stack = inside.callers;
-        let (time, pointer) = (self.time, inside.pointer);
-        self.blocks.release(id, Release { time, pointer, chain: inside.chain, stack });
-    }
-
-    fn measure(&mut self, begin: u64, usable: u64) {
-        if let Some(id) = self.blocks.beginning_at(begin)
-            && let Some(block) = self.blocks.get_mut(id)
-        {
-            block.facts.size = block.facts.size.max(usable);
-        }
     }
 }
 
@@ -193,27 +140,20 @@ pub fn about_to(
     let tagged =
         machine.resolve(cell.tag, address).filter(|block| !machine.is_from_before(Some(*block)));
     // Where the first argument is a size, there is no block to look for.
-    let is_pointer = matches!(allocator.role, Role::Free | Role::Resize { .. } | Role::Measure);
-    let by_address = || {
-        let blocks = &machine.blocks;
-        let there = blocks.beginning_at(address);
-        let live = there.filter(|id| blocks.get(*id).is_some_and(blocks::Block::is_live));
-        // What is known of this memory may be older than a block whose address nobody has told.
-        live.or_else(|| blocks.unplaced()).or(there).or_else(|| blocks.containing(address))
-    };
+    let by_address =
+        || takes_block(allocator.role).then(|| machine.blocks.at_pointer(address)).flatten();
     // NULL is no pointer to anything, whatever it was made from.
     let block = match address {
         0 => None,
-        _ => tagged.or_else(|| if is_pointer { by_address() } else { None }),
+        _ => tagged.or_else(by_address),
     };
-    let pointer = Pointer { address, block };
     let guessed = tagged.is_none();
     let calls = machine.running().calls.callers();
     // Without calls in the stream the return address is all there is.
     let callers = match calls.is_empty() {
-        true => machine.keep_caller(back.wrapping_sub(1)),
+        true => machine.stacks.keep_caller(back.wrapping_sub(1)),
         false => machine.keep_stack(calls),
     };
-    let chain = cell.node;
-    Inside { allocator, function, back, stack, arguments, pointer, guessed, chain, callers }
+    let data = cell.node;
+    Inside { allocator, function, back, stack, arguments, block, guessed, callers, data }
 }

@@ -1,6 +1,6 @@
 //! What a pointer was made from, and what becomes of that in arithmetic, choices and copies of parts.
 
-use super::blocks::Blocks;
+use super::heap::Blocks;
 use crate::rules::state::BlockId;
 use rustc_hash::FxHashMap;
 
@@ -255,7 +255,8 @@ impl Arithmetic {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::machine::blocks::Release;
+    use crate::model::blocks::Release;
+    use crate::rules::machine::Freed;
     use crate::rules::machine::chains::Node;
     use crate::rules::model::REGION_HEAP;
     use crate::rules::state::{BlockFacts, Pointer};
@@ -307,8 +308,10 @@ mod tests {
         }
         let release = Release {
             time: 1,
-            pointer: Pointer { address: 0x1000, block: Some(one) },
-            chain: Node::default(),
+            how: Freed {
+                pointer: Pointer { address: 0x1000, block: Some(one) },
+                chain: Node::default(),
+            },
             stack: 0,
         };
         blocks.release(one, release);

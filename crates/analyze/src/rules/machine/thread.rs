@@ -2,8 +2,6 @@
 //! hold something that nobody wrote.
 
 use super::Access;
-use super::allocator::Allocator;
-use super::blocks::StackId;
 use super::calls::Calls;
 use super::cells::Cell;
 use super::chains::Node;
@@ -11,42 +9,9 @@ use super::code::{CELLS, Code};
 use super::handlers::Interrupted;
 use super::registers::{Origin, Registers};
 use super::unwritten::{Unwritten, WIDEST};
-use crate::rules::state::Pointer;
+use crate::model::heap::UnderWay;
 use crate::semantics::{Flow, Side, Span, Uses};
-use rustc_hash::FxHashMap;
 use std::ops::Range;
-
-/// A call of an allocator that has not returned.
-#[derive(Clone, Copy, Debug)]
-pub struct Inside {
-    /// What it does.
-    pub allocator: Allocator,
-    /// The function's address.
-    pub function: u64,
-    /// Where it returns to.
-    pub back: u64,
-    /// Stack pointer at its entry.
-    pub stack: u64,
-    /// Its arguments.
-    pub arguments: [u64; 6],
-    /// Its first argument as a pointer.
-    pub pointer: Pointer,
-    /// Whether its block was found by the address, or is just one that it may be.
-    pub guessed: bool,
-    /// The chain of that.
-    pub chain: Node,
-    /// By which calls it was reached.
-    pub callers: StackId,
-}
-
-impl Inside {
-    /// The bytes that are asked for.
-    #[must_use]
-    pub fn size(&self, size: u8, count: Option<u8>) -> u64 {
-        let count = count.map_or(1, |count| self.arguments[count as usize]);
-        self.arguments[size as usize].saturating_mul(count)
-    }
-}
 
 /// One thread.
 #[derive(Clone)]
@@ -60,7 +25,7 @@ pub struct Thread {
     /// The frame pointer, where the function keeps one.
     pub frame: Option<u64>,
     /// Calls of allocators that have not returned, outermost first.
-    pub inside: Vec<Inside>,
+    pub inside: UnderWay<Node>,
     /// Bits of registers that nobody wrote.
     pub registers: Registers,
     /// The lowest address of the stack that was written since it was last below the stack pointer.
@@ -78,7 +43,7 @@ impl Default for Thread {
             calls: Calls::default(),
             stack: None,
             frame: None,
-            inside: Vec::new(),
+            inside: UnderWay::default(),
             registers: Registers::default(),
             low: 0,
             area: 0..0,
@@ -87,71 +52,7 @@ impl Default for Thread {
     }
 }
 
-/// All threads of a process, and which one runs: it is asked for at every instruction.
-#[derive(Clone)]
-pub struct Threads {
-    all: Vec<Thread>,
-    numbers: FxHashMap<u32, usize>,
-    now: usize,
-    /// Whether the thread that runs is given the number of whichever comes next.
-    unnamed: bool,
-}
-
-impl Default for Threads {
-    /// With a thread that runs before the stream says which.
-    fn default() -> Self {
-        Self { all: vec![Thread::default()], numbers: FxHashMap::default(), now: 0, unnamed: false }
-    }
-}
-
-impl Threads {
-    /// The thread that runs.
-    pub fn now(&self) -> &Thread {
-        &self.all[self.now]
-    }
-
-    /// The thread that runs, to change.
-    pub fn now_mut(&mut self) -> &mut Thread {
-        &mut self.all[self.now]
-    }
-
-    /// Every one.
-    pub fn all(&self) -> impl Iterator<Item = &Thread> {
-        self.all.iter()
-    }
-
-    /// Every one, to change.
-    pub fn all_mut(&mut self) -> impl Iterator<Item = &mut Thread> {
-        self.all.iter_mut()
-    }
-
-    /// In the child of a fork only the thread that made it goes on, under another number.
-    pub fn fork(&mut self) {
-        let running = self.all.swap_remove(self.now);
-        *self = Self { all: vec![running], unnamed: true, ..Self::default() };
-    }
-
-    /// From here on the thread of this number runs.
-    pub fn switch(&mut self, number: u32) {
-        let Self { all, numbers, now, unnamed } = self;
-        if std::mem::take(unnamed) {
-            numbers.insert(number, *now);
-        }
-        *now = *numbers.entry(number).or_insert_with(|| {
-            all.push(Thread::default());
-            all.len() - 1
-        });
-    }
-}
-
 impl Thread {
-    /// Forgets calls of allocators that ended by a jump out of them.
-    pub fn leave_below(&mut self, stack: u64, back: u64) {
-        // At the same height, and to return to the same place, it is a tail call: still inside.
-        self.inside
-            .retain(|inside| inside.stack > stack || (inside.stack, inside.back) == (stack, back));
-    }
-
     /// Whatever one instruction defines counts as written.
     pub fn make_anew(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
         self.registers.set_parts(&code.meaning.defines, None);

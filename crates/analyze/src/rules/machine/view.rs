@@ -11,7 +11,7 @@ pub struct View<'a> {
     /// Bytes of the access.
     pub width: u64,
     /// Family of the function that frees.
-    pub releaser: i64,
+    pub releaser: base::allocator::Family,
     /// Whether the bytes of the access were written.
     pub written: bool,
     /// Blocks that some pointer of the program points into, where a rule asks for them.
@@ -28,7 +28,7 @@ impl View<'_> {
 
     fn free_event(&self, id: BlockId) -> Option<TraceEvent> {
         let release = self.machine.blocks.get(id)?.release?;
-        let arguments = vec![Value::Pointer(release.pointer), Value::Block(id)];
+        let arguments = vec![Value::Pointer(release.how.pointer), Value::Block(id)];
         Some(TraceEvent { time: release.time, arguments })
     }
 
@@ -83,7 +83,7 @@ impl State for View<'_> {
         self.width
     }
 
-    fn releaser(&self) -> i64 {
+    fn releaser(&self) -> base::allocator::Family {
         self.releaser
     }
 

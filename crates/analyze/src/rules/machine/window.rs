@@ -9,13 +9,13 @@
 //! Where that is not enough, a machine can **guess**: a word that is older than the window is taken for a
 //! pointer that was made from the block which it points into when the window begins.
 
-use super::calls::DEEPEST;
 use super::cells::{Cell, Memory};
 use super::chains::Chains;
 use super::numbers::Numbers;
 use super::tags::Tag;
 use super::unwritten::Unwritten;
 use super::{Machine, Thread};
+use crate::model::stacks::DEEPEST;
 use crate::rules::state::{BlockFacts, BlockId};
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Machine {
         self.arithmetic.begin_window(old.tag);
         self.memory = Memory::unknown(cell(untouched), old);
         (self.unwritten, self.numbers) = (Unwritten::default(), Numbers::default());
-        for thread in self.threads.all_mut() {
+        for thread in self.threads.states_mut() {
             *thread = Thread { inside: std::mem::take(&mut thread.inside), ..Thread::default() };
             thread.cells.fill(old);
         }
@@ -80,7 +80,7 @@ impl Machine {
     /// Of allocators that are at work only the call itself was told so far.
     fn trace_allocators(&mut self, calls: &[(u64, u64)]) {
         let mut inside = std::mem::take(&mut self.thread().inside);
-        for call in &mut inside {
+        for call in inside.iter_mut() {
             let outer = calls.iter().rev().filter(|(_, slot)| *slot >= call.stack);
             let stack: Vec<u64> = outer.map(|(pc, _)| *pc).take(DEEPEST).collect();
             if !stack.is_empty() {
@@ -141,7 +141,8 @@ impl Machine {
             return;
         }
         self.blocks.condense();
-        let inside = self.threads.all_mut().flat_map(|thread| &mut thread.inside);
-        inside.for_each(|inside| inside.pointer.block = None);
+        for thread in self.threads.states_mut() {
+            thread.inside.iter_mut().for_each(|inside| inside.block = None);
+        }
     }
 }

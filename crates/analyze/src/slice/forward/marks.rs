@@ -3,7 +3,7 @@
 use crate::dependence::wanted::Wanted;
 use crate::semantics::Parts;
 use crate::slice::graph::{Because, Kind};
-use crate::slice::wanters::{self, Found};
+use crate::slice::wanters::Found;
 use rustc_hash::FxHashMap;
 
 /// Stands for a node that is not kept.
@@ -43,7 +43,7 @@ impl Registers {
     pub fn tell(&self, parts: Parts, kind: Kind, found: &mut Found) {
         for part in (self.marked & parts).iter() {
             let node = self.makers.get(&part).copied().unwrap_or(NO_NODE);
-            wanters::add(found, node, kind, Because::Parts(Parts::numbered(part)));
+            found.add(node, kind, Because::Parts(Parts::numbered(part)));
         }
     }
 
@@ -104,7 +104,7 @@ impl Memory {
         for byte in (0..64).filter(|byte| which >> byte & 1 == 1) {
             let address = address.wrapping_add(byte);
             let node = self.makers.get(&address).copied().unwrap_or(NO_NODE);
-            wanters::add(found, node, Kind::Value, Because::Memory { address, bytes: 1 });
+            found.add(node, Kind::Value, Because::Memory { address, bytes: 1 });
         }
     }
 }

@@ -4,8 +4,8 @@
 //! memory: that would cost more than the run. A difference in memory that matters shows in one of
 //! these sooner or later; one that does not matter is none.
 
-use crate::effects::Peek;
 use crate::runner::cpu::Registers;
+use syscalls::Peek;
 
 /// Bytes at the stack pointer that count.
 const STACK: usize = 64;

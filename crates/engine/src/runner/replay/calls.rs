@@ -47,7 +47,7 @@ pub fn system_call(thread: &mut Thread, number: u64, arguments: [u64; 6], check:
 }
 
 fn name(number: u64) -> String {
-    let known = base::system_call::name(number);
+    let known = syscalls::name(number);
     known.map_or_else(|| format!("system call {number}"), |name| format!("the call {name}"))
 }
 

@@ -89,7 +89,7 @@ impl Source {
         match &self.next {
             None => "nothing more".into(),
             Some(Entry::Call(call)) => {
-                let name = base::system_call::name(call.number).unwrap_or("an unknown call");
+                let name = syscalls::name(call.number).unwrap_or("an unknown call");
                 format!("{name}, answered {}", call.answer)
             }
             Some(Entry::Switch { thread, time }) => {

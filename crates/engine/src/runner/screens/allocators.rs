@@ -181,6 +181,6 @@ impl Allocators {
 
 /// Whether code is the C library's, whose string functions read past ends on purpose.
 pub fn is_c_library(mapping: &Mapping) -> bool {
-    let name = mapping.file.as_deref().and_then(|path| path.rsplit('/').next());
-    name.is_some_and(|name| name.starts_with("libc.") || name.starts_with("ld-"))
+    let path = mapping.file.as_deref();
+    path.is_some_and(|path| base::ModuleKind::of(path).is_c_library())
 }
