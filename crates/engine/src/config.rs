@@ -2,6 +2,7 @@
 
 use crate::runner::syscall::seccomp::Filter;
 use events::Plan;
+use recording::Quirks;
 use serde::{Deserialize, Serialize};
 
 /// Name of the environment variable that makes a process a runner: its value is the descriptor
@@ -102,6 +103,8 @@ pub struct Config {
     pub controlled: bool,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// How the processor behaves where processors differ.
+    pub quirks: Quirks,
     /// Load the guest, stop, and run it natively: the reference for tests.
     pub native: bool,
     /// What `personality` answers: the runner's own has no address randomisation.

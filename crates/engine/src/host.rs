@@ -10,10 +10,12 @@ use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
+use crate::processor;
 use crate::report::{CrashReport, Divergence, ModuleMap, ProcessReplay};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
 use listen::{Events, Finder, Heard, Listener};
+use recording::Quirks;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -38,6 +40,8 @@ pub struct Job {
     pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// How the processor behaves where processors differ: this one, unless a test says otherwise.
+    pub quirks: Quirks,
     /// Whether consumers may change the plan while the guest runs.
     pub controlled: bool,
     /// Finds the functions that the plan names.
@@ -81,6 +85,7 @@ impl Job {
             children: Children::Follow,
             plan: Plan::default(),
             superblock_limit: usize::MAX,
+            quirks: processor::here(),
             record: None,
             controlled: false,
             resolve: None,
@@ -206,6 +211,7 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         recording,
         replaying: None,
         superblock_limit: job.superblock_limit,
+        quirks: job.quirks,
         native: false,
         // SAFETY: asks only.
         personality: unsafe { libc::personality(0xffff_ffff) } as u32,
@@ -426,6 +432,7 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         plan: Plan::default(),
         controlled: false,
         superblock_limit: job.superblock_limit,
+        quirks: job.quirks,
         native: true,
         recording: None,
         replaying: None,
@@ -479,6 +486,7 @@ pub fn replay(
         controlled: false,
         rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
         superblock_limit: job.superblock_limit,
+        quirks: processor::here(),
         native: false,
         personality: 0,
         filters: Vec::new(),

@@ -105,6 +105,7 @@ fn meta(job: &Job) -> Meta {
             .unwrap_or_default(),
         features: processor.shown_features(),
         processor: processor.name().to_owned(),
+        quirks: Some(job.quirks),
         kernel: kernel.trim().into(),
         schedule: schedule_text(how.schedule),
         cut: how.cut,

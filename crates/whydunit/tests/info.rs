@@ -17,6 +17,7 @@ fn recording(folder: &Path, name: &str, summary: Option<Summary>) -> PathBuf {
         directory: "/home/ada".into(),
         features: ["sse2", "avx2"].map(str::to_owned).to_vec(),
         processor: "Any Processor".into(),
+        quirks: None,
         kernel: "6.1.0".into(),
         schedule: "pct:3,9".into(),
         cut: true,

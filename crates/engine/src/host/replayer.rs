@@ -7,6 +7,7 @@ use crate::config::{Children, Config, Replaying};
 use crate::control::{Command as Request, Goal, Reply, Stopped};
 use crate::listen::Rings;
 use crate::log_listen::{Ears, LogSink};
+use crate::processor;
 use crate::report::LogOrigin;
 use events::{Consumer, Discard, Plan, Process};
 use std::collections::HashMap;
@@ -68,6 +69,7 @@ impl Replayer {
             plan: Plan { ticks: true, ..Plan::default() },
             controlled: false,
             superblock_limit: usize::MAX,
+            quirks: processor::here(),
             native: false,
             personality: 0,
             filters: Vec::new(),

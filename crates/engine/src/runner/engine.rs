@@ -7,6 +7,7 @@ use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::futex::Futexes;
+use super::guest::Checked;
 use super::heap::{self, Heap};
 use super::layout;
 use super::ledger::Ledger;
@@ -18,6 +19,7 @@ use super::replay::{self, Replayer};
 use super::scramble::Scramble;
 use super::screen::{self, Shadow};
 use super::signal::deliver::{deliver, fault, is_trap};
+use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
 use super::stops::{Reached, Stops};
 use super::stream::{record_accesses, record_cut, record_partial};
@@ -29,6 +31,7 @@ use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind,
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, report, vsyscall};
 use crate::config::Config;
+use crate::processor;
 use crate::report::Message;
 use ::events::{Plan, record as event};
 use iced_x86::{Decoder, DecoderOptions};
@@ -137,6 +140,11 @@ pub fn is_running(thread: *const Thread) -> bool {
 /// The event buffer is full: moves the record under construction. Called from the signal handler.
 pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
+}
+
+/// Bits of an address. Called from the signal handler.
+pub fn address_bits() -> u32 {
+    engine().config.quirks.address_bits
 }
 
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
@@ -267,11 +275,14 @@ impl Engine {
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
         let code = if mapped { 2 } else { 1 };
-        match address >> 47 {
-            0 if !mapped => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14)),
+        let bits = self.config.quirks.address_bits;
+        if !processor::is_canonical(address, bits) {
+            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        } else if mapped || address >= processor::user_end(bits) {
             // Of its own half the kernel does not tell what is mapped.
-            0 | layout::KERNEL_HALF => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15)),
-            _ => SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)),
+            SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15))
+        } else {
+            SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14))
         }
     }
 }
@@ -490,6 +501,25 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// An indirect branch has found that its target is no address: on some processors a call has
+    /// pushed its return address by then.
+    fn push_before_fault(&mut self) {
+        let registers = &cpu().registers;
+        let branch = decode_one(registers.pc);
+        if !(self.config.quirks.call_pushes && branch.is_call_near_indirect()) {
+            return;
+        }
+        let slot = registers.general[4].wrapping_sub(8);
+        let bytes = branch.next_ip().to_le_bytes();
+        if !Checked.write(slot, &bytes) {
+            self.unguard(slot & !0xfff, (slot & !0xfff) + 8192);
+            // A stack that cannot be written to at all stays as it is.
+            Checked.write(slot, &bytes);
+        }
+    }
+}
+
 /// The guest steps through itself: it has executed one instruction.
 fn trace_trap(thread: &mut Thread) {
     let pc = cpu().registers.pc;
@@ -531,6 +561,9 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
+                if std::mem::take(&mut thread.branched_nowhere) {
+                    engine().push_before_fault();
+                }
                 fault(thread, info);
             }
         }
@@ -572,7 +605,8 @@ fn emulate_one(thread: &mut Thread, pc: u64) {
         return replay::answer(instruction.next_ip());
     }
     let before = cpu().registers;
-    match emulate::emulate(&instruction, &mut cpu().registers) {
+    let base_bits = engine().config.quirks.base_bits;
+    match emulate::emulate(&instruction, &mut cpu().registers, base_bits) {
         Emulated::Done if emulate::moves_segment(&instruction) => {
             engine().record_thread(thread.tid);
         }

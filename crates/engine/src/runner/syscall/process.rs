@@ -4,6 +4,7 @@ use super::Outcome;
 use super::files;
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
+use crate::processor::user_end;
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::stack::{Block, clone_on};
@@ -21,7 +22,9 @@ const ARCH_GET_FS: u64 = 0x1003;
 /// `arch_prctl`: the base of FS is in the saved registers while Rust runs.
 pub fn arch_prctl(a: [u64; 6]) -> Outcome {
     match a[0] {
-        ARCH_SET_FS if a[1] >= 1 << 47 => Outcome::error(libc::EPERM),
+        ARCH_SET_FS if a[1] >= user_end(engine::engine().config.quirks.address_bits) => {
+            Outcome::error(libc::EPERM)
+        }
         ARCH_SET_FS => {
             cpu().registers.fs = a[1];
             Outcome::Answer(0)
