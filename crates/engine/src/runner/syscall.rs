@@ -142,6 +142,11 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
         return;
     }
     follow_modules(engine, number, a, answer);
+    match number as i64 {
+        libc::SYS_io_setup if engine.replayer.is_none() => memory::ring_appeared(engine, a[1]),
+        libc::SYS_io_destroy if engine.replayer.is_none() => memory::ring_disappeared(engine, a[0]),
+        _ => {}
+    }
     if number as i64 == libc::SYS_rt_sigaction && engine.config.plan.filter.is_some() {
         engine.handlers_changed();
     }

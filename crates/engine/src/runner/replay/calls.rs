@@ -200,7 +200,7 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             return Done::Answered;
         }
         libc::SYS_clone | libc::SYS_fork if call.answer > 0 => {
-            return follow_child(call.answer as i32);
+            return follow_child(call, a);
         }
         libc::SYS_exit => {
             thread.release();
@@ -278,7 +278,8 @@ fn new_thread(parent: &mut Thread, tid: i32, a: [u64; 6]) {
 }
 
 /// A child was made. If it is the one to replay, this becomes it; if all are, a copy does.
-fn follow_child(pid: i32) -> Done {
+fn follow_child(call: &Call, a: [u64; 6]) -> Done {
+    let pid = call.answer as i32;
     let process = match replayer().becomes(pid) {
         Some(process) => process,
         None => match replayer().child(pid) {
@@ -301,6 +302,9 @@ fn follow_child(pid: i32) -> Done {
         Some(_) => diverge("the log of a child does not begin as one"),
     };
     replayer().contexts.only_current(thread);
+    if call.number as i64 == libc::SYS_clone {
+        process::begin_child(a);
+    }
     engine().record_fork(0);
     engine().record_thread(thread);
     Done::Child

@@ -224,24 +224,30 @@ pub fn fork(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 6]) -
     if flags & libc::CLONE_VM as u64 != 0 {
         return sharing_child(engine, thread, flags, a);
     }
-    let [_, stack, parent_tid, child_tid, tls, _] = a;
+    let [_, _, parent_tid, child_tid, ..] = a;
     let kept = flags & !(libc::CLONE_SETTLS as u64);
     signal::apply(signal::Mask(u64::MAX));
     // SAFETY: without CLONE_VM the child has its own copy of this stack.
     let pid = unsafe { syscall!(libc::SYS_clone, kept, 0, parent_tid, child_tid, 0) };
     if pid == 0 {
         after_fork_in_child(thread);
-        if stack != 0 {
-            cpu().registers.general[4] = stack;
-        }
-        if flags & libc::CLONE_SETTLS as u64 != 0 {
-            cpu().registers.fs = tls;
-        }
+        begin_child(a);
     } else if pid > 0 {
         engine.record_fork(pid as i32);
     }
     signal::apply(thread.mask);
     Outcome::Answer(pid)
+}
+
+/// In a child with a copy of its parent's memory: the stack and thread pointer that it was given.
+pub fn begin_child(a: [u64; 6]) {
+    let [flags, stack, _, _, tls, _] = a;
+    if stack != 0 {
+        cpu().registers.general[4] = stack;
+    }
+    if flags & libc::CLONE_SETTLS as u64 != 0 {
+        cpu().registers.fs = tls;
+    }
 }
 
 /// A child process that shares the guest's memory, and so the engine and its baton: to us it is a
