@@ -60,6 +60,18 @@ pub fn entry() -> u64 {
     whydunit_signal_entry as *const () as u64
 }
 
+/// Address that the kernel calls before there is a guest.
+pub fn early_entry() -> u64 {
+    early_fault as *const () as u64
+}
+
+extern "C" fn early_fault(signal: i32, info: *const [u8; 128], context: *mut Context) -> ! {
+    // SAFETY: the kernel passes valid pointers.
+    let (info, context) = unsafe { (&*info, &*context) };
+    let info = SignalInfo { raw: *info, trap: (context.trap, context.error), cr2: context.cr2 };
+    crate::runner::report::fault_of_ours_in_handler(signal, context.registers[RIP], info.address())
+}
+
 /// Address that the handler returns to.
 pub fn restorer() -> u64 {
     whydunit_signal_restorer as *const () as u64
