@@ -119,6 +119,8 @@ pub struct Config {
     pub channel: i32,
     /// The runner's own executable, open: inside a `chroot` there is no path to it.
     pub executable: i32,
+    /// The host's `/proc`, open: the guest may have none, or that of a namespace.
+    pub proc: i32,
     /// Read end of a pipe whose write end only the host holds.
     pub lifeline: i32,
     /// File of the event rings; negative if nothing is observed.

@@ -185,6 +185,8 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         RunError::System("open /proc/self/exe (the engine needs /proc: is it mounted?)", error)
     })?;
     let own = high(&own)?;
+    let proc = File::open("/proc").map_err(|error| RunError::System("open /proc", error))?;
+    let proc = high(&proc)?;
     let watched = job.plan.emits() || job.controlled;
     let rings = watched.then(Rings::new).transpose().map_err(|error| {
         RunError::System(
@@ -217,13 +219,14 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         personality: unsafe { libc::personality(0xffff_ffff) } as u32,
         filters: Vec::new(),
         executable: own.as_raw_fd(),
+        proc: proc.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
         rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let keep = [&channel, &lifeline, &own, &config].into_iter().chain(&shared).chain(&table);
+    let keep = [&channel, &lifeline, &own, &proc, &config].into_iter().chain(&shared).chain(&table);
     let keep = keep.map(AsRawFd::as_raw_fd).collect();
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
@@ -233,7 +236,7 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         keep,
     );
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, own, config, shared, table));
+    drop((writer, channel, lifeline, lifeline_read, own, proc, config, shared, table));
     let events = Events::new(ears, rings);
     let (status, (heard, open)) = std::thread::scope(|scope| {
         let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
@@ -439,6 +442,7 @@ pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
         personality: 0,
         filters: Vec::new(),
         executable: -1,
+        proc: -1,
         channel: 2,
         lifeline: -1,
         rings: -1,
@@ -499,6 +503,7 @@ pub fn replay(
             control: None,
         }),
         executable: -1,
+        proc: -1,
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };

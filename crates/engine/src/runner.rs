@@ -30,6 +30,7 @@ pub mod layout;
 pub mod ledger;
 pub mod load;
 pub mod memory;
+pub mod numbers;
 pub mod orders;
 pub mod owners;
 pub mod plan;

@@ -82,6 +82,7 @@ impl Replayer {
                 control: Some(control.as_raw_fd()),
             }),
             executable: -1,
+            proc: -1,
             channel: channel.as_raw_fd(),
             lifeline: life.as_raw_fd(),
             rings: shared.as_raw_fd(),

@@ -13,6 +13,7 @@ use super::layout;
 use super::ledger::Ledger;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::numbers::Numbers;
 use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
@@ -53,6 +54,8 @@ pub struct Engine {
     pub memory: Memory,
     /// Signal dispositions.
     pub actions: Actions,
+    /// What this process is called.
+    pub numbers: Numbers,
     /// The guest's executable.
     pub executable: PathBuf,
     /// What it was started with.
@@ -164,10 +167,11 @@ impl Engine {
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
         let plan = config.plan.clone();
         let ring = (plan.emits() || config.controlled).then(|| {
-            Ring::new(config.rings, None)
+            Ring::new(config.rings, Numbers::of_this(config.proc).host, None)
                 .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
         });
         let mut fresh = Box::new(Self {
+            numbers: Numbers::of_this(config.proc),
             config,
             cache,
             memory,

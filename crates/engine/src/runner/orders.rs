@@ -9,7 +9,6 @@ use super::events::{self, Ring};
 use super::heap;
 use super::layout;
 use super::report;
-use super::sys;
 use crate::report::{Message, ModuleMap};
 use crate::ring::{self, Order};
 use std::ops::Range;
@@ -82,7 +81,7 @@ impl Engine {
                 offset: mapping.offset,
                 path: file.to_string(),
             };
-            report::send(&Message::Module { process: sys::getpid(), map });
+            report::send(&Message::Module { process: self.numbers.host, map });
             self.wait_for_functions();
         }
     }

@@ -207,7 +207,7 @@ extern "C" fn main(start: u64) -> ! {
     let (Start { config, mut arguments }, block) =
         *unsafe { Box::from_raw(start as *mut (Start, Block)) };
     check_processor();
-    follow_host(config.lifeline);
+    follow_host(&config);
     cpu::adopt_host_fs();
     if config.replaying.is_some() {
         hide_vdso();
@@ -276,18 +276,21 @@ fn check_processor() {
 }
 
 /// The kernel kills this process when the last write end of the pipe, the host's, goes away.
-pub fn follow_host(lifeline: i32) {
+pub fn follow_host(Config { lifeline, proc, .. }: &Config) {
     const F_SETSIG: i32 = 10;
-    if lifeline < 0 {
+    if *lifeline < 0 {
         return;
     }
     // Each process needs a file description of its own: the signal goes to that one's owner.
-    let path = format!("/proc/self/fd/{lifeline}\0");
+    let (folder, path) = match proc {
+        0.. => (*proc, format!("self/fd/{lifeline}\0")),
+        _ => (libc::AT_FDCWD, format!("/proc/self/fd/{lifeline}\0")),
+    };
     // SAFETY: descriptor calls on descriptors of ours.
     unsafe {
         let own = syscall!(
             libc::SYS_openat,
-            libc::AT_FDCWD as i64,
+            i64::from(folder),
             path.as_ptr(),
             libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC
         );

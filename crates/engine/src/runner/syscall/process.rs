@@ -308,19 +308,22 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     if let Some(actions) = thread.own_actions.take() {
         engine.actions = *actions;
     }
+    let before = engine.numbers;
+    engine.numbers = before.of_child(engine.config.proc);
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
     engine.first = thread;
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        engine.restart_events(Some(sys::getppid()));
+        // What its parent calls it is what it is called, unless that has another namespace itself.
+        engine.restart_events(before.is_hosts().then_some(before.host));
         engine.listen_as(thread.tid);
     }
     owners::settle(false);
     cpu().owner_mask = owners::mask(thread.allocating.is_some());
-    record::forked(engine, thread.tid);
-    start::follow_host(engine.config.lifeline);
+    record::forked(engine, thread.tid, before.host);
+    start::follow_host(&engine.config);
 }
 
 /// `execve` and `execveat`: the runner executes itself, with the new program to load.
