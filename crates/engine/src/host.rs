@@ -14,7 +14,7 @@ use crate::processor;
 use crate::report::{CrashReport, Divergence, ModuleMap, ProcessReplay};
 use crate::runner::{start, sys};
 use events::{Discard, Plan};
-use listen::{Events, Finder, Heard, Listener};
+use listen::{Events, Finder, Heard, Lifeline, Listener};
 use recording::Quirks;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
@@ -173,10 +173,16 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     run_with(job, Ears { events: &mut |_| Box::new(Discard::default()), logs: None })
 }
 
-/// Runs a job to its end; events and log of each process go where they are heard.
-pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
+/// Whether a job can be started at all: where its program is.
+pub fn check(job: &Job) -> Result<PathBuf, RunError> {
     let path = find_program(&job.program)?;
     image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
+    Ok(path)
+}
+
+/// Runs a job to its end; events and log of each process go where they are heard.
+pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
+    let path = check(job)?;
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -238,8 +244,11 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, own, proc, config, shared, table));
     let events = Events::new(ears, rings);
+    let lifeline_write = Arc::new(Lifeline::new(lifeline_write));
     let (status, (heard, open)) = std::thread::scope(|scope| {
-        let finder = Finder { resolve: job.resolve.clone(), names: job.plan.names.clone() };
+        let lifeline = job.record.is_some().then(|| lifeline_write.clone());
+        let (resolve, names) = (job.resolve.clone(), job.plan.names.clone());
+        let finder = Finder { lifeline, resolve, names };
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         let status = supervisor.wait(child.id() as i32, true);
         let killed = status.as_ref().is_ok_and(|status| is_killed(*status));
@@ -255,6 +264,9 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     finish(status, heard)
 }
 
+/// What a process ends with that cannot be recorded any further.
+pub const REFUSED: i32 = 2;
+
 /// Whoever kills the guest outright wants all of it gone: it ends with this process.
 fn is_killed(status: i32) -> bool {
     ExitStatus::from_raw(status).signal() == Some(libc::SIGKILL)
@@ -265,6 +277,8 @@ fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
         return Err(RunError::Fault { what, pc });
     }
     let ending = match (status.code(), status.signal()) {
+        // It was ended with the process that could not go on.
+        (None, Some(libc::SIGKILL)) if heard.refused.is_some() => Ending::Exit(REFUSED),
         (Some(code), _) => Ending::Exit(code),
         (None, Some(signal)) => Ending::Signal(signal),
         (None, None) => Ending::Exit(0),
@@ -427,8 +441,7 @@ fn prepare(command: &mut Command, image: Image, keep: Vec<RawFd>) {
 /// Makes this very process run a job natively in the engine's address layout: it stops itself
 /// before the guest's first instruction. Comes back only if that fails.
 pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
-    let path = find_program(&job.program)?;
-    image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
+    let path = check(job)?;
     let config = Config {
         program: path.into_os_string().into_vec(),
         children: Children::Native,
@@ -520,7 +533,7 @@ pub fn replay(
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, file, config, shared));
     let (status, (heard, _)) = std::thread::scope(|scope| {
-        let finder = Finder { resolve: None, names: Vec::new() };
+        let finder = Finder { lifeline: None, resolve: None, names: Vec::new() };
         let events = Events::new(ears, rings);
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         let status = supervisor.wait(child.id() as i32, true);

@@ -66,6 +66,9 @@ pub struct ProcessStart {
     pub parent: Option<u32>,
     /// The kernel's number for it.
     pub pid: i32,
+    /// What the process that made it calls it, where that is another number: in a PID namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<i32>,
     /// How it came about.
     pub origin: Origin,
     /// Its command line; of a fork, its parent's.

@@ -30,8 +30,6 @@ pub struct Kept {
     pub files: BTreeSet<u64>,
     /// The process that has a kernel's number now.
     current: HashMap<i32, u32>,
-    /// The numbers by which processes know each other, where these are others.
-    shown: HashMap<u32, i32>,
     /// The kernel's number of the first process.
     first: Option<i32>,
     begun: Instant,
@@ -49,7 +47,6 @@ impl Keeper {
             processes: Vec::new(),
             files: BTreeSet::new(),
             current: HashMap::new(),
-            shown: HashMap::new(),
             first: None,
             begun: now,
             flushed: now,
@@ -77,11 +74,10 @@ impl Kept {
             return process;
         }
         let process = self.processes.len() as u32;
-        let shown = before.and_then(|before| self.shown.get(&before).copied());
-        let mut shown = shown.unwrap_or(pid);
+        let mut number = None;
         let (parent, origin) = match origin {
-            LogOrigin::Fork { parent, number } => {
-                shown = number;
+            LogOrigin::Fork { parent, number: parents } => {
+                number = Some(parents).filter(|number| *number != pid);
                 let parent = self.current.get(&parent).copied();
                 let position = parent.zip(self.writer.as_ref());
                 let position = position.and_then(|(parent, writer)| writer.position(parent));
@@ -91,8 +87,7 @@ impl Kept {
         };
         let time = self.begun.elapsed().as_nanos() as u64;
         let command = self.command_of(pid, process);
-        let start = ProcessStart { process, parent, pid: shown, origin, command, time };
-        self.shown.insert(process, shown);
+        let start = ProcessStart { process, parent, pid, number, origin, command, time };
         self.processes.push(ProcessEnd { process, ..ProcessEnd::default() });
         self.current.insert(pid, process);
         self.first.get_or_insert(pid);

@@ -28,6 +28,7 @@ fn recording(folder: &Path, name: &str, summary: Option<Summary>) -> PathBuf {
         process,
         parent,
         pid: 70 + process as i32,
+        number: None,
         origin,
         command: vec![command.into()],
         time: 0,

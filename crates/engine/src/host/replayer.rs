@@ -166,7 +166,7 @@ fn hear(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> Heard {
     };
     let ears = Ears { events: &mut make, logs: Some(&mut logs) };
     let events = Events::new(ears, Some(rings));
-    let finder = Finder { resolve: None, names: Vec::new() };
+    let finder = Finder { lifeline: None, resolve: None, names: Vec::new() };
     // Nobody stops listening before the last runner has gone.
     let Ok((stopped, _open)) = pipe("make a pipe") else { return Heard::default() };
     listen(events, &finder, messages, &stopped, &AtomicBool::new(false)).0

@@ -46,6 +46,7 @@ use super::thread::Thread;
 use super::{baton, clock, report, sys};
 use crate::config::Recording;
 use crate::effects::{self, Before, Known, Peek, Range};
+use crate::host::REFUSED;
 use crate::report::{LogOrigin, Message};
 use log::Log;
 use recording::log::{Call, Ending, Entry, Position, SignalData, write_head};
@@ -413,11 +414,12 @@ pub fn ended(engine: &mut Engine, ending: Ending) {
     }
 }
 
-/// What happens cannot be recorded faithfully: says so, and ends.
+/// What happens cannot be recorded faithfully: says so, and ends. The host then ends all others, so
+/// the log comes first.
 pub fn refuse(why: &str) -> ! {
-    report::send(&Message::Refused(why.to_owned()));
     if let Some(recorder) = &mut engine().recorder {
         recorder.log.finish();
     }
-    sys::exit_group(2)
+    report::send(&Message::Refused(why.to_owned()));
+    sys::exit_group(REFUSED)
 }

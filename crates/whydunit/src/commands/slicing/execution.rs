@@ -10,7 +10,7 @@ use crate::render::crash::{self, Crash};
 use analyze::dependence::Trace;
 use analyze::slice::ending::Ended;
 use anyhow::{Context, bail};
-use engine::host::{Ending, Outcome};
+use engine::host::{Ending, Outcome, RunError};
 use engine::report::CrashReport;
 use events::file::{self, ReadError};
 use events::{Consumer, Plan};
@@ -99,7 +99,11 @@ impl Execution {
             let make = &mut |_| -> Box<dyn Consumer> { Box::new(events::Discard::default()) };
             let plan = Plan::default();
             let replayed = session.replay_and_report(process, plan, Shown::Nothing, make);
-            crashes = replayed.map_err(fault_or_input)?.1;
+            let (replayed, reports) = replayed.map_err(fault_or_input)?;
+            if let Some(divergence) = replayed.divergence {
+                return Err(fault_or_input(RunError::Diverged(Box::new(divergence))));
+            }
+            crashes = reports;
         }
         let mut files = Files::default();
         let loaded = [&mut end.modules].into_iter();

@@ -28,7 +28,15 @@ impl Source {
         let mut job = guest.job();
         job.record = Some(How::default());
         match replay::record(&job, &file, false) {
-            Ok(recorded) => recorded.outcome.notes.iter().for_each(|note| render::note(note)),
+            Ok(recorded) => {
+                recorded.outcome.notes.iter().for_each(|note| render::note(note));
+                if let Some(why) = recorded.outcome.refused {
+                    bail!(
+                        "cannot be recorded any further: {why}; to ask about what came before: \
+                         `whydunit record -o FILE`, then ask about FILE"
+                    );
+                }
+            }
             Err(RecordError::Run(error)) => return Err(fault_or_input(error)),
             Err(RecordError::Write(error)) => bail!("{}: {error}", file.display()),
         }
