@@ -27,6 +27,7 @@ use super::stream::{record_accesses, record_cut, record_partial};
 use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
+use super::syscall::trace::Attached;
 use super::thread::{Left, Thread};
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
@@ -75,6 +76,8 @@ pub struct Engine {
     pub blocks: u64,
     /// Who waits for which word of the guest's, while it is recorded.
     pub futexes: Futexes,
+    /// Threads that a process which shares our memory traces.
+    pub attached: Attached,
     /// The guest's first thread.
     pub first: *mut Thread,
     /// What of the run is recorded.
@@ -185,6 +188,7 @@ impl Engine {
             live: 1,
             blocks: 1,
             futexes: Futexes::default(),
+            attached: Attached::default(),
             first: null_mut(),
             region: Region::default(),
             recorder: None,
@@ -662,6 +666,9 @@ fn attend(thread: &mut Thread) {
     }
     if record::tree::is_wanted(engine()) {
         record::tree::gives_way(engine());
+    }
+    if engine().attached.is_by(thread) {
+        return;
     }
     if baton::wanted() && !record::keeps_running(engine(), thread.tid) {
         record::stopped(engine());

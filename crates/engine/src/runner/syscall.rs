@@ -13,6 +13,7 @@ pub mod memory;
 pub mod process;
 pub mod seccomp;
 pub mod signals;
+pub mod trace;
 
 pub use process::after_fork_in_child;
 
@@ -86,6 +87,8 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
             let flags = libc::SIGCHLD | libc::CLONE_VFORK | libc::CLONE_VM;
             process::fork(engine, thread, flags as u64, [0; 6])
         }
+        libc::SYS_ptrace => trace::ptrace(engine, thread, a, pass),
+        libc::SYS_wait4 => trace::wait(engine, thread, a, pass),
         libc::SYS_personality => process::personality(engine, a),
         libc::SYS_set_tid_address if record::is_on() => process::set_tid_address(thread, a),
         libc::SYS_set_robust_list if record::is_on() => process::set_robust_list(thread, a),

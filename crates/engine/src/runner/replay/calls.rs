@@ -1,7 +1,7 @@
 //! System calls of a process that is replayed: each gets the answer that it got then. Those that
 //! change what the engine itself keeps (memory, signals, threads) are done again.
 
-use super::contexts::InCall;
+use super::contexts::{InCall, shares_memory};
 use super::control;
 use super::source::Source;
 use super::{diverge, finish, is_scrambled, memory, replayer};
@@ -199,6 +199,10 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             new_thread(thread, call.answer as i32, a);
             return Done::Answered;
         }
+        libc::SYS_clone | libc::SYS_vfork if shares_memory(&made(call, a)) && call.answer > 0 => {
+            replayer().contexts.has_child(call.answer as i32, made(call, a));
+            return Done::Answered;
+        }
         libc::SYS_clone | libc::SYS_fork if call.answer > 0 => {
             return follow_child(call, a);
         }
@@ -233,6 +237,11 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             Done::Answered
         }
     }
+}
+
+/// The call as it was made.
+fn made(call: &Call, arguments: [u64; 6]) -> InCall {
+    InCall { number: call.number, arguments, check: call.check }
 }
 
 /// What a mapping shows, if it is of a file.

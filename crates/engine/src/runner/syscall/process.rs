@@ -157,15 +157,19 @@ pub fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64)
     thread
 }
 
+/// A number that no thread has.
+const NOBODY: i32 = i32::MIN + 1;
+
 /// A stack block that nobody uses: one of a thread that has ended, or a new one.
 fn free_block(engine: &mut Engine) -> Option<Block> {
-    let process = sys::getpid();
     let ended = engine.threads.iter().position(|thread| {
         // SAFETY: threads in the list have not been freed.
-        let tid = unsafe { (**thread).tid };
+        let (tid, foreign) = unsafe { ((**thread).tid, (**thread).foreign) };
+        let lasts = tid > 0 && !foreign;
+        // By its number alone: a process that shares our memory has its threads for itself.
         // SAFETY: signal 0 only asks whether the thread exists.
-        tid < 0
-            && unsafe { syscall!(libc::SYS_tgkill, process, -tid, 0) } == -i64::from(libc::ESRCH)
+        let gone = || unsafe { syscall!(libc::SYS_tkill, tid.abs(), 0) } == -i64::from(libc::ESRCH);
+        !lasts && gone()
     });
     if let Some(index) = ended {
         let thread = engine.threads.swap_remove(index);
@@ -179,7 +183,9 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
 
 /// `exit`: one thread ends.
 pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
-    engine.live -= 1;
+    engine.attached.leaves(thread);
+    // One that shares our memory is another process: what is left here does not depend on it.
+    engine.live -= usize::from(!thread.foreign);
     if std::ptr::eq(engine.first, thread) {
         engine.first = std::ptr::null_mut();
     }
@@ -188,7 +194,7 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     if thread.clear_tid != 0 {
         futex::wake_one(thread.clear_tid);
     }
-    if engine.live == 0 {
+    if engine.live == 0 && !thread.foreign {
         engine.finish_events();
         record::ended(engine, Ending::Exit(a[0] as i32));
     }
@@ -273,10 +279,15 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
     // SAFETY: our own thread.
     unsafe { engine::take_baton(thread) };
     let engine = engine::engine();
-    // The block can be used again when no such thread is left.
-    // SAFETY: the child's kernel thread does not look at its number any more, or never ran.
-    unsafe { (*child).tid = -(pid.max(1) as i32) };
-    engine.threads.push(child);
+    if pid > 0 {
+        // SAFETY: the child has the same number for itself.
+        unsafe { (*child).tid = pid as i32 };
+        engine.threads.push(child);
+    } else {
+        // SAFETY: it never ran: its block is free.
+        unsafe { (*child).tid = NOBODY };
+        engine.threads.push(child);
+    }
     signal::apply(thread.mask);
     if pid > 0 && flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
         use crate::runner::signal::frame::GuestMemory;
@@ -288,6 +299,7 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
 /// `exit_group`: the whole process ends. One that shares memory leaves the baton behind.
 pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
     if thread.foreign {
+        engine::engine().attached.leaves(thread);
         signal::apply(signal::Mask(u64::MAX));
         engine::drop_baton(thread);
     } else {
@@ -509,6 +521,7 @@ fn execute(
     if observed {
         engine::engine().finish_events();
     }
+    engine::engine().attached.leaves(thread);
     // Others may run on until the kernel ends them, as natively. Above all nobody must ask us for
     // the baton by a signal that the next program would die of.
     let shared = thread.foreign || !engine::engine().threads.is_empty();
