@@ -111,6 +111,13 @@ def end_group(leader):
         pass
 
 
+def too_many_skipped(skipped, of):
+    """What is wrong where so much was left out that what passed says little: more than one in ten."""
+    if skipped * 10 <= of:
+        return None
+    return f"FAIL  {skipped} of {of} were skipped: scripts/install-test-needs installs what is missing"
+
+
 def same_end(native, ours):
     """A fatal signal may be passed on as itself or, as shells do, as 128 + its number."""
     if native.code is not None and native.code < 0 and ours.code == 128 - native.code:

@@ -2,6 +2,7 @@
 
 use crate::runner::syscall::seccomp::Filter;
 use events::Plan;
+use recording::Quirks;
 use serde::{Deserialize, Serialize};
 
 /// Name of the environment variable that makes a process a runner: its value is the descriptor
@@ -102,6 +103,8 @@ pub struct Config {
     pub controlled: bool,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// How the processor behaves where processors differ.
+    pub quirks: Quirks,
     /// Load the guest, stop, and run it natively: the reference for tests.
     pub native: bool,
     /// What `personality` answers: the runner's own has no address randomisation.
@@ -116,6 +119,8 @@ pub struct Config {
     pub channel: i32,
     /// The runner's own executable, open: inside a `chroot` there is no path to it.
     pub executable: i32,
+    /// The host's `/proc`, open: the guest may have none, or that of a namespace.
+    pub proc: i32,
     /// Read end of a pipe whose write end only the host holds.
     pub lifeline: i32,
     /// File of the event rings; negative if nothing is observed.

@@ -10,12 +10,14 @@ use crate::image::{self, Unusable};
 use crate::listen::Rings;
 use crate::log_listen::Ears;
 use crate::log_ring::SHARED_BYTES;
+use crate::processor;
 use crate::report::{CrashReport, Divergence, ModuleMap, ProcessReplay};
 use crate::runner::{start, sys};
 pub use base::Ending;
 use events::plan::Conflict;
 use events::{Discard, Plan};
-use listen::{Events, Finder, Heard, Listener};
+use listen::{Events, Finder, Heard, Lifeline, Listener};
+use recording::Quirks;
 use std::ffi::{CString, OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -40,6 +42,8 @@ pub struct Job {
     pub plan: Plan,
     /// Most instructions of a superblock.
     pub superblock_limit: usize,
+    /// How the processor behaves where processors differ: this one, unless a test says otherwise.
+    pub quirks: Quirks,
     /// Whether consumers may change the plan while the guest runs.
     pub controlled: bool,
     /// Finds the functions that the plan names.
@@ -83,6 +87,7 @@ impl Job {
             children: Children::Follow,
             plan: Plan::default(),
             superblock_limit: usize::MAX,
+            quirks: processor::here(),
             record: None,
             controlled: false,
             resolve: None,
@@ -164,11 +169,17 @@ pub fn run(job: &Job) -> Result<Outcome, RunError> {
     run_with(job, Ears { events: &mut |_| Box::new(Discard::default()), logs: None })
 }
 
-/// Runs a job to its end; events and log of each process go where they are heard.
-pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
+/// Whether a job can be started at all: where its program is.
+pub fn check(job: &Job) -> Result<PathBuf, RunError> {
     job.plan.check_live().map_err(RunError::Plan)?;
     let path = find_program(&job.program)?;
     image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
+    Ok(path)
+}
+
+/// Runs a job to its end; events and log of each process go where they are heard.
+pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
+    let path = check(job)?;
     let (reader, writer) = pipe("make a pipe")?;
     let (lifeline_read, lifeline_write) = pipe("make a pipe")?;
     let channel = high(&writer)?;
@@ -177,6 +188,8 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         RunError::System("open /proc/self/exe (the engine needs /proc: is it mounted?)", error)
     })?;
     let own = high(&own)?;
+    let proc = File::open("/proc").map_err(|error| RunError::System("open /proc", error))?;
+    let proc = high(&proc)?;
     let watched = job.plan.emits() || job.controlled;
     let rings = watched.then(Rings::new).transpose().map_err(|error| {
         RunError::System(
@@ -203,18 +216,20 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         recording,
         replaying: None,
         superblock_limit: job.superblock_limit,
+        quirks: job.quirks,
         native: false,
         // SAFETY: asks only.
         personality: unsafe { libc::personality(0xffff_ffff) } as u32,
         filters: Vec::new(),
         executable: own.as_raw_fd(),
+        proc: proc.as_raw_fd(),
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
         rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
     };
     let config = config_file(&config)?;
     let mut command = Command::new("/proc/self/exe");
-    let keep = [&channel, &lifeline, &own, &config].into_iter().chain(&shared).chain(&table);
+    let keep = [&channel, &lifeline, &own, &proc, &config].into_iter().chain(&shared).chain(&table);
     let keep = keep.map(AsRawFd::as_raw_fd).collect();
     let supervisor = Supervisor::new();
     let (stopped, stop) = pipe("make a pipe")?;
@@ -224,11 +239,13 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
         keep,
     );
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
-    drop((writer, channel, lifeline, lifeline_read, own, config, shared, table));
+    drop((writer, channel, lifeline, lifeline_read, own, proc, config, shared, table));
     let events = Events::new(ears, rings);
+    let lifeline_write = Arc::new(Lifeline::new(lifeline_write));
     let (status, (heard, open)) = std::thread::scope(|scope| {
+        let lifeline = job.record.is_some().then(|| lifeline_write.clone());
         let names = job.plan.names().map(str::to_owned).collect();
-        let finder = Finder { resolve: job.resolve.clone(), names };
+        let finder = Finder { lifeline, resolve: job.resolve.clone(), names };
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         let status = supervisor.wait(child.id() as i32, true);
         let killed = status.as_ref().is_ok_and(|status| is_killed(*status));
@@ -244,6 +261,9 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     finish(status, heard)
 }
 
+/// What a process ends with that cannot be recorded any further.
+pub const REFUSED: i32 = 2;
+
 /// Whoever kills the guest outright wants all of it gone: it ends with this process.
 fn is_killed(status: i32) -> bool {
     ExitStatus::from_raw(status).signal() == Some(libc::SIGKILL)
@@ -254,6 +274,8 @@ fn finish(status: ExitStatus, heard: Heard) -> Result<Outcome, RunError> {
         return Err(RunError::Fault { what, pc });
     }
     let ending = match (status.code(), status.signal()) {
+        // It was ended with the process that could not go on.
+        (None, Some(libc::SIGKILL)) if heard.refused.is_some() => Ending::Exit(REFUSED),
         (Some(code), _) => Ending::Exit(code),
         (None, Some(signal)) => Ending::Signal(signal),
         (None, None) => Ending::Exit(0),
@@ -416,20 +438,21 @@ fn prepare(command: &mut Command, image: Image, keep: Vec<RawFd>) {
 /// Makes this very process run a job natively in the engine's address layout: it stops itself
 /// before the guest's first instruction. Comes back only if that fails.
 pub fn become_native(job: &Job) -> Result<std::convert::Infallible, RunError> {
-    let path = find_program(&job.program)?;
-    image::resolve(&path).map_err(|why| RunError::Unusable(path.clone(), why))?;
+    let path = check(job)?;
     let config = Config {
         program: path.into_os_string().into_vec(),
         children: Children::Native,
         plan: Plan::default(),
         controlled: false,
         superblock_limit: job.superblock_limit,
+        quirks: job.quirks,
         native: true,
         recording: None,
         replaying: None,
         personality: 0,
         filters: Vec::new(),
         executable: -1,
+        proc: -1,
         channel: 2,
         lifeline: -1,
         rings: -1,
@@ -478,6 +501,7 @@ pub fn replay(
         controlled: false,
         rings: shared.as_ref().map_or(-1, AsRawFd::as_raw_fd),
         superblock_limit: job.superblock_limit,
+        quirks: processor::here(),
         native: false,
         personality: 0,
         filters: Vec::new(),
@@ -490,6 +514,7 @@ pub fn replay(
             control: None,
         }),
         executable: -1,
+        proc: -1,
         channel: channel.as_raw_fd(),
         lifeline: lifeline.as_raw_fd(),
     };
@@ -506,7 +531,7 @@ pub fn replay(
     let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
     drop((writer, channel, lifeline, lifeline_read, file, config, shared));
     let (status, (heard, _)) = std::thread::scope(|scope| {
-        let finder = Finder { resolve: None, names: Vec::new() };
+        let finder = Finder { lifeline: None, resolve: None, names: Vec::new() };
         let events = Events::new(ears, rings);
         let listener = Listener::start(scope, events, finder, reader, stop, stopped);
         let status = supervisor.wait(child.id() as i32, true);

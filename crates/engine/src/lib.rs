@@ -16,6 +16,7 @@ pub mod image;
 pub mod listen;
 pub mod log_listen;
 pub mod log_ring;
+pub mod processor;
 pub mod report;
 pub mod ring;
 pub mod runner;

@@ -61,6 +61,8 @@ pub enum LogOrigin {
     Fork {
         /// That one's number.
         parent: i32,
+        /// The child's number as that one knows it, in its own PID namespace.
+        number: i32,
     },
     /// The same process has become another program.
     Exec,

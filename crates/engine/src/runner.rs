@@ -28,6 +28,7 @@ pub mod guest;
 pub mod layout;
 pub mod load;
 pub mod memory;
+pub mod numbers;
 pub mod orders;
 pub mod plan;
 pub mod record;

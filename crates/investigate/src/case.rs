@@ -3,7 +3,7 @@
 use crate::error::{fault_or_input, of_recording};
 use crate::files::Files;
 use crate::notices::Notices;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use base::ModuleMap;
 use engine::host::Job;
 use recording::{End, Origin, ProcessStart, Recording};
@@ -38,6 +38,12 @@ impl Case {
         let recorded =
             replay::record(&job, &file, false).map_err(|error| of_recording(&file, error))?;
         recorded.outcome.notes.iter().for_each(|note| notices.tell(note));
+        if let Some(why) = recorded.outcome.refused {
+            bail!(
+                "cannot be recorded any further: {why}; to ask about what came before: \
+                 `whydunit record -o FILE`, then ask about FILE"
+            );
+        }
         let case = Self::open(&file, notices)?;
         Ok(Self { _folder: Some(folder), ..case })
     }

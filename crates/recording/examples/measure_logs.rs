@@ -81,6 +81,7 @@ fn start() -> ProcessStart {
         process: 0,
         parent: None,
         pid: 1,
+        number: None,
         origin: Origin::Exec,
         command: Vec::new(),
         time: 0,

@@ -34,7 +34,7 @@ pub mod write;
 pub use blob::BlobId;
 pub use error::{OpenError, ReadError, WriteError};
 pub use features::missing_features;
-pub use meta::{End, Meta, Origin, ProcessEnd, ProcessStart, Region, Summary};
+pub use meta::{End, Meta, Origin, ProcessEnd, ProcessStart, Quirks, Region, Summary};
 pub use read::{Completeness, LogReader, Recording};
 pub use text::Text;
 pub use write::{Sink, Writer};

@@ -20,6 +20,9 @@ pub struct Meta {
     pub features: Vec<String>,
     /// The processor, in its maker's words.
     pub processor: String,
+    /// How it behaves where processors differ; not known of recordings before version 0.2.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub quirks: Option<Quirks>,
     /// The kernel's release.
     pub kernel: String,
     /// The schedule, as given: `fair`, `random:SEED`, `pct:DEPTH,SEED`.
@@ -31,6 +34,17 @@ pub struct Meta {
     /// If it holds only the stretches that a value was made in: which value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slice: Option<String>,
+}
+
+/// What processors of one instruction set do differently, and a program can see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quirks {
+    /// Bits of an address: 48 where paging has four levels, 57 where it has five.
+    pub address_bits: u32,
+    /// Bits of what can be the base of a segment: what the processor could do with five levels.
+    pub base_bits: u32,
+    /// Whether a call to what is no address has pushed its return address when it faults.
+    pub call_pushes: bool,
 }
 
 /// A part of a run, as it was asked for.
@@ -52,6 +66,9 @@ pub struct ProcessStart {
     pub parent: Option<u32>,
     /// The kernel's number for it.
     pub pid: i32,
+    /// What the process that made it calls it, where that is another number: in a PID namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<i32>,
     /// How it came about.
     pub origin: Origin,
     /// Its command line; of a fork, its parent's.

@@ -28,6 +28,7 @@ fn meta() -> Meta {
         directory: "/home/ada".into(),
         features: ["sse2", "avx2"].map(str::to_owned).to_vec(),
         processor: "Any Processor".into(),
+        quirks: None,
         kernel: "6.1.0".into(),
         schedule: "pct:3,9".into(),
         cut: true,
@@ -38,8 +39,15 @@ fn meta() -> Meta {
 
 fn processes() -> [ProcessStart; 2] {
     let command = meta().command;
-    let first =
-        ProcessStart { process: 0, parent: None, pid: 77, origin: Origin::Exec, command, time: 0 };
+    let first = ProcessStart {
+        process: 0,
+        parent: None,
+        pid: 77,
+        number: None,
+        origin: Origin::Exec,
+        command,
+        time: 0,
+    };
     let origin = Origin::Fork { position: 300 };
     let second =
         ProcessStart { process: 1, parent: Some(0), pid: 78, origin, time: 9, ..first.clone() };

@@ -74,8 +74,10 @@ impl Kept {
             return process;
         }
         let process = self.processes.len() as u32;
+        let mut number = None;
         let (parent, origin) = match origin {
-            LogOrigin::Fork { parent } => {
+            LogOrigin::Fork { parent, number: parents } => {
+                number = Some(parents).filter(|number| *number != pid);
                 let parent = self.current.get(&parent).copied();
                 let position = parent.zip(self.writer.as_ref());
                 let position = position.and_then(|(parent, writer)| writer.position(parent));
@@ -85,7 +87,7 @@ impl Kept {
         };
         let time = self.begun.elapsed().as_nanos() as u64;
         let command = self.command_of(pid, process);
-        let start = ProcessStart { process, parent, pid, origin, command, time };
+        let start = ProcessStart { process, parent, pid, number, origin, command, time };
         self.processes.push(ProcessEnd { process, ..ProcessEnd::default() });
         self.current.insert(pid, process);
         self.first.get_or_insert(pid);

@@ -62,6 +62,8 @@ pub fn record_observed(
     replace: bool,
     events: MakeConsumer<'_>,
 ) -> Result<Recorded, RecordError> {
+    // A recording that is there is not given up for a program that cannot be run.
+    host::check(job).map_err(RecordError::Run)?;
     let meta = meta(job);
     let writer = if replace { Writer::replace(path, &meta)? } else { Writer::create(path, &meta)? };
     let keeper = Keeper::new(writer, meta.command.clone());
@@ -105,6 +107,7 @@ fn meta(job: &Job) -> Meta {
             .unwrap_or_default(),
         features: processor.shown_features(),
         processor: processor.name().to_owned(),
+        quirks: Some(job.quirks),
         kernel: kernel.trim().into(),
         schedule: schedule_text(how.schedule),
         cut: how.cut,

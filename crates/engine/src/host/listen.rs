@@ -9,10 +9,30 @@ use crate::ring::Order;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{JoinHandle, Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
+
+/// As long as this is open the runners live.
+#[derive(Default)]
+pub struct Lifeline(Mutex<Option<OwnedFd>>);
+
+impl Lifeline {
+    /// The write end of a pipe that all runners hold the read end of.
+    pub fn new(end: OwnedFd) -> Self {
+        Self(Mutex::new(Some(end)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<OwnedFd>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every process of the guest.
+    fn cut(&self) {
+        drop(self.lock().take());
+    }
+}
 
 /// Everything that was heard.
 #[derive(Default)]
@@ -31,8 +51,11 @@ pub struct Heard {
     remotes: HashMap<i32, Remote>,
 }
 
-/// Finds the functions that a plan names.
+/// What is done about what is heard: finds the functions that a plan names.
 pub struct Finder {
+    /// What to cut when nothing more can be recorded: whoever waited for the process that it ended
+    /// in would wait for ever, and nobody would hear why.
+    pub lifeline: Option<Arc<Lifeline>>,
     /// Looks into files.
     pub resolve: Option<Resolve>,
     /// What to look for.
@@ -46,6 +69,14 @@ impl Finder {
 }
 
 impl Heard {
+    /// Nothing more can be recorded. The first reason counts: others may follow from it.
+    fn refuse(&mut self, why: String, finder: &Finder) {
+        self.refused.get_or_insert(why);
+        if let Some(lifeline) = &finder.lifeline {
+            lifeline.cut();
+        }
+    }
+
     fn line(&mut self, line: &[u8], events: &mut Events<'_>, finder: &Finder) {
         let line = String::from_utf8_lossy(line);
         match self.joiner.add(&line) {
@@ -68,10 +99,10 @@ impl Heard {
                 if let Err(error) = events.take_up_log(process, descriptor, origin)
                     && !log_listen::is_gone(process)
                 {
-                    self.refused = Some(format!("the log of process {process} is lost: {error}"));
+                    self.refuse(format!("the log of process {process} is lost: {error}"), finder);
                 }
             }
-            Ok(Some(Message::Refused(why))) => self.refused = Some(why),
+            Ok(Some(Message::Refused(why))) => self.refuse(why, finder),
             Ok(Some(Message::Replayed(replay))) => self.replayed.push(replay),
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
@@ -240,7 +271,9 @@ fn read_some(descriptor: &OwnedFd, into: &mut Vec<u8>) -> bool {
 
 /// Lets processes that the guest has left behind live on, as they would without this tool: a
 /// small process keeps their lifeline and takes their messages until the last of them has ended.
-pub fn leave_behind(messages: &OwnedFd, lifeline: &OwnedFd) {
+pub fn leave_behind(messages: &OwnedFd, lifeline: &Lifeline) {
+    let lifeline = lifeline.lock();
+    let Some(lifeline) = lifeline.as_ref() else { return };
     // SAFETY: only async-signal-safe calls follow in the child, which shares nothing it changes.
     unsafe {
         if libc::fork() != 0 {

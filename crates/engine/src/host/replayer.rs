@@ -7,6 +7,7 @@ use crate::config::{Children, Config, Replaying};
 use crate::control::{Command as Request, Goal, Reply, Stopped};
 use crate::listen::Rings;
 use crate::log_listen::{Ears, LogSink};
+use crate::processor;
 use crate::report::LogOrigin;
 use events::{Consumer, Discard, Plan, Process};
 use std::collections::HashMap;
@@ -68,6 +69,7 @@ impl Replayer {
             plan: Plan::default().with_ticks(true),
             controlled: false,
             superblock_limit: usize::MAX,
+            quirks: processor::here(),
             native: false,
             personality: 0,
             filters: Vec::new(),
@@ -80,6 +82,7 @@ impl Replayer {
                 control: Some(control.as_raw_fd()),
             }),
             executable: -1,
+            proc: -1,
             channel: channel.as_raw_fd(),
             lifeline: life.as_raw_fd(),
             rings: shared.as_raw_fd(),
@@ -163,7 +166,7 @@ fn hear(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> Heard {
     };
     let ears = Ears { events: &mut make, logs: Some(&mut logs) };
     let events = Events::new(ears, Some(rings));
-    let finder = Finder { resolve: None, names: Vec::new() };
+    let finder = Finder { lifeline: None, resolve: None, names: Vec::new() };
     // Nobody stops listening before the last runner has gone.
     let Ok((stopped, _open)) = pipe("make a pipe") else { return Heard::default() };
     listen(events, &finder, messages, &stopped, &AtomicBool::new(false)).0

@@ -7,6 +7,7 @@
 use super::cpu::Registers;
 use super::guest::Checked;
 use super::signal::frame::GuestMemory;
+use crate::processor::is_canonical;
 use iced_x86::{Instruction, Mnemonic, Register};
 use std::arch::x86_64::{__cpuid_count, __rdtscp, _rdtsc};
 
@@ -28,7 +29,7 @@ const RBX: usize = 3;
 const RSP: usize = 4;
 
 /// Executes one instruction on the guest's registers and moves the pc behind it.
-pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated {
+pub fn emulate(instruction: &Instruction, registers: &mut Registers, base_bits: u32) -> Emulated {
     match instruction.mnemonic() {
         Mnemonic::Cpuid => {
             let general = &mut registers.general;
@@ -50,12 +51,14 @@ pub fn emulate(instruction: &Instruction, registers: &mut Registers) -> Emulated
             registers.general[RCX] = 0;
         }
         Mnemonic::Xgetbv => set_pair(registers, super::cpu::VECTOR_MASK),
-        Mnemonic::Wrfsbase => match new_base(instruction, registers) {
+        Mnemonic::Wrfsbase => match new_base(instruction, registers, base_bits) {
             Some(base) => registers.fs = base,
             None => return Emulated::Fault,
         },
         Mnemonic::Wrgsbase => {
-            let Some(base) = new_base(instruction, registers) else { return Emulated::Fault };
+            let Some(base) = new_base(instruction, registers, base_bits) else {
+                return Emulated::Fault;
+            };
             // SAFETY: GS is the guest's own, in Rust as well.
             unsafe { std::arch::asm!("wrgsbase {}", in(reg) base) };
         }
@@ -117,12 +120,11 @@ pub fn moves_segment(instruction: &Instruction) -> bool {
 }
 
 /// The base that WRFSBASE or WRGSBASE sets, if it is canonical.
-fn new_base(instruction: &Instruction, registers: &Registers) -> Option<u64> {
+fn new_base(instruction: &Instruction, registers: &Registers, bits: u32) -> Option<u64> {
     let register = instruction.op0_register();
     let value = registers.general[register.full_register() as usize - Register::RAX as usize];
     let base = if register.size() == 8 { value } else { value & 0xffff_ffff };
-    let canonical = (base as i64) << 16 >> 16 == base as i64;
-    canonical.then_some(base)
+    is_canonical(base, bits).then_some(base)
 }
 
 fn set_pair(registers: &mut Registers, value: u64) {

@@ -7,26 +7,31 @@ use super::cpu::{self, EXIT_ATTENTION, Registers, cpu};
 use super::emulate::{self, Emulated};
 use super::events::Ring;
 use super::futex::Futexes;
+use super::guest::Checked;
 use super::layout;
 use super::load::Arguments;
 use super::memory::Memory;
+use super::numbers::Numbers;
 use super::record::region::Region;
 use super::record::{self, Recorder};
 use super::replay::{self, Replayer};
 use super::screens::{self, Screens, Stage, allocators};
 use super::signal::deliver::{deliver, fault, is_trap};
+use super::signal::frame::GuestMemory;
 use super::signal::{self, Actions, Mask, SignalInfo, TRAP_TRACE};
 use super::stops::{Reached, Stops};
 use super::stream::{record_accesses, record_cut, record_partial};
 use super::sys::{self, syscall};
 use super::syscall::files;
 use super::syscall::make::system_call;
+use super::syscall::trace::Attached;
 use super::thread::{Left, Thread};
 use super::translate::instrument::Instrumentation;
 use super::translate::lower::{EXIT_FAULT, EXIT_INDIRECT, EXIT_SUSPECT, ExitKind, Variant};
 use super::translate::superblock::{self, CodeSource, Limits};
 use super::{baton, report, vsyscall};
 use crate::config::Config;
+use crate::processor;
 use crate::report::Message;
 use ::events::record::{Entry, list};
 use iced_x86::{Decoder, DecoderOptions};
@@ -48,6 +53,8 @@ pub struct Engine {
     pub memory: Memory,
     /// Signal dispositions.
     pub actions: Actions,
+    /// What this process is called.
+    pub numbers: Numbers,
     /// The guest's executable.
     pub executable: PathBuf,
     /// What it was started with.
@@ -67,6 +74,8 @@ pub struct Engine {
     pub blocks: u64,
     /// Who waits for which word of the guest's, while it is recorded.
     pub futexes: Futexes,
+    /// Threads that a process which shares our memory traces.
+    pub attached: Attached,
     /// The guest's first thread.
     pub first: *mut Thread,
     /// What of the run is recorded.
@@ -133,6 +142,11 @@ pub fn events_full() -> u64 {
     engine().ring.as_mut().map_or(0, Ring::overflow)
 }
 
+/// Bits of an address. Called from the signal handler.
+pub fn address_bits() -> u32 {
+    engine().config.quirks.address_bits
+}
+
 /// Whether `end` is behind the event buffer in use. Called from the signal handler.
 pub fn runs_over(end: u64) -> bool {
     engine().ring.as_ref().is_some_and(|ring| end > ring.end())
@@ -150,10 +164,11 @@ impl Engine {
             .unwrap_or_else(|error| report::refuse(&format!("no code cache: error {error}"), 0));
         let plan = config.plan.clone();
         let ring = (plan.emits() || config.controlled).then(|| {
-            Ring::new(config.rings, None)
+            Ring::new(config.rings, Numbers::of_this(config.proc).host, None)
                 .unwrap_or_else(|error| report::refuse(&format!("no event ring: error {error}"), 0))
         });
         let mut fresh = Box::new(Self {
+            numbers: Numbers::of_this(config.proc),
             config,
             cache,
             memory,
@@ -167,6 +182,7 @@ impl Engine {
             live: 1,
             blocks: 1,
             futexes: Futexes::default(),
+            attached: Attached::default(),
             first: null_mut(),
             region: Region::default(),
             recorder: None,
@@ -252,11 +268,14 @@ impl Engine {
     fn fetch_fault(&self, address: u64) -> SignalInfo {
         let mapped = self.memory.find(address).is_some();
         let code = if mapped { 2 } else { 1 };
-        match address >> 47 {
-            0 if !mapped => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14)),
+        let bits = self.config.quirks.address_bits;
+        if !processor::is_canonical(address, bits) {
+            SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0))
+        } else if mapped || address >= processor::user_end(bits) {
             // Of its own half the kernel does not tell what is mapped.
-            0 | layout::KERNEL_HALF => SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15)),
-            _ => SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (13, 0)),
+            SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x15))
+        } else {
+            SignalInfo::fault(libc::SIGSEGV, code, address, (14, 0x14))
         }
     }
 }
@@ -474,6 +493,25 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// An indirect branch has found that its target is no address: on some processors a call has
+    /// pushed its return address by then.
+    fn push_before_fault(&mut self) {
+        let registers = &cpu().registers;
+        let branch = decode_one(registers.pc);
+        if !(self.config.quirks.call_pushes && branch.is_call_near_indirect()) {
+            return;
+        }
+        let slot = registers.general[4].wrapping_sub(8);
+        let bytes = branch.next_ip().to_le_bytes();
+        if !Checked.write(slot, &bytes) {
+            self.unguard(slot & !0xfff, (slot & !0xfff) + 8192);
+            // A stack that cannot be written to at all stays as it is.
+            Checked.write(slot, &bytes);
+        }
+    }
+}
+
 /// The guest steps through itself: it has executed one instruction.
 fn trace_trap(thread: &mut Thread) {
     let pc = cpu().registers.pc;
@@ -516,6 +554,9 @@ fn left_cache(thread: &mut Thread) -> CameBy {
         }
         EXIT_FAULT => {
             if let Some(info) = thread.fault.take() {
+                if std::mem::take(&mut thread.branched_nowhere) {
+                    engine().push_before_fault();
+                }
                 fault(thread, info);
             }
         }
@@ -557,7 +598,8 @@ fn emulate_one(thread: &mut Thread, pc: u64) {
         return replay::answer(instruction.next_ip());
     }
     let before = cpu().registers;
-    match emulate::emulate(&instruction, &mut cpu().registers) {
+    let base_bits = engine().config.quirks.base_bits;
+    match emulate::emulate(&instruction, &mut cpu().registers, base_bits) {
         Emulated::Done if emulate::moves_segment(&instruction) => {
             engine().record_thread(thread.tid);
         }
@@ -609,6 +651,9 @@ fn attend(thread: &mut Thread) {
     }
     if record::tree::is_wanted(engine()) {
         record::tree::gives_way(engine());
+    }
+    if engine().attached.is_by(thread) {
+        return;
     }
     if baton::wanted() && !record::keeps_running(engine(), thread.tid) {
         record::stopped(engine());

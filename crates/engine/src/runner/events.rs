@@ -81,9 +81,9 @@ fn lock(file: i32, place: u64) -> Result<(), i32> {
 }
 
 impl Ring {
-    /// Takes a ring of the file `file`, and waits until the host has taken it up. `parent`: the
-    /// process that this one was forked from.
-    pub fn new(file: i32, parent: Option<i32>) -> Result<Self, i32> {
+    /// Takes a ring of the file `file`, and waits until the host has taken it up. `process`
+    /// is this one's number to the host, `parent` that of the one that it was forked from.
+    pub fn new(file: i32, process: i32, parent: Option<i32>) -> Result<Self, i32> {
         let shared = libc::MAP_SHARED;
         // SAFETY: a page of the engine's own that holds the board or nothing.
         unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, shared, file, 0)? };
@@ -91,7 +91,7 @@ impl Ring {
         let place = ring::place(number);
         lock(file, place)?;
         map(shared, file, place)?;
-        report::send(&Message::Ring { process: sys::getpid(), parent, number });
+        report::send(&Message::Ring { process, parent, number });
         wait_for_host(&header().attached, 0);
         cpu().events = start_of(0);
         Ok(Self { current: 0, muted: None, finished: false })

@@ -52,10 +52,12 @@ pub const INDIRECT_LOW: u64 = INDIRECT_ENTRIES as u64 - 1;
 /// See [`INDIRECT_LOW`].
 pub const RETURN_LOW: u64 = RETURN_ENTRIES as u64 - 1;
 
-const USER_BITS: u32 = 47;
+/// Bits of an address of the guest's: also where more could be had, programs are not given more
+/// unless they ask for it, and here they are not given it then.
+pub const USER_BITS: u32 = 47;
 
 /// The index of a target in the kernel's half is this, above the low bits.
-pub const KERNEL_HALF: u64 = u64::MAX >> USER_BITS;
+const KERNEL_HALF: u64 = u64::MAX >> USER_BITS;
 
 /// Where the masks lead for targets outside of user space. Nothing may be there but the tables
 /// themselves: their entries are all of one form, so whoever meets the wrong one only misses.

@@ -8,7 +8,6 @@ use super::engine::Engine;
 use super::events::{self, Ring};
 use super::layout;
 use super::report;
-use super::sys;
 use crate::report::{Message, ModuleMap};
 use crate::ring::{self, Order};
 use std::ops::Range;
@@ -74,7 +73,7 @@ impl Engine {
                 offset: mapping.offset,
                 path: file.to_string(),
             };
-            report::send(&Message::Module { process: sys::getpid(), map });
+            report::send(&Message::Module { process: self.numbers.host, map });
             self.wait_for_functions();
         }
     }

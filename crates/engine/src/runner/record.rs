@@ -45,6 +45,7 @@ use super::signal::frame::GuestMemory;
 use super::thread::Thread;
 use super::{baton, clock, report, sys};
 use crate::config::Recording;
+use crate::host::REFUSED;
 use crate::report::{LogOrigin, Message};
 use log::Log;
 use recording::log::{Call, Ending, Entry, Position, SignalData, write_head};
@@ -56,8 +57,6 @@ pub struct Recorder {
     log: Log,
     /// The thread that the last entry is about.
     running: i32,
-    /// This process's number; in a new child still the parent's.
-    process: i32,
     /// Who runs, and how long.
     pub scheduler: Scheduler,
     outputs: output::Outputs,
@@ -109,12 +108,11 @@ pub fn is_on() -> bool {
 
 impl Recorder {
     /// Starts the log of a process that has just been loaded.
-    pub fn start(how: &Recording) -> Box<Self> {
+    pub fn start(how: &Recording, process: i32) -> Box<Self> {
         let origin = if how.executed { LogOrigin::Exec } else { LogOrigin::Start };
         Box::new(Self {
-            log: open(origin),
+            log: open(process, origin),
             running: 0,
-            process: sys::getpid(),
             scheduler: Scheduler::new(how.schedule, how.cut),
             tree: tree::Tree::new(how.shared),
             written: written::Files::default(),
@@ -177,8 +175,8 @@ impl Recorder {
     }
 }
 
-fn open(origin: LogOrigin) -> Log {
-    Log::open(origin).unwrap_or_else(|error| {
+fn open(process: i32, origin: LogOrigin) -> Log {
+    Log::open(process, origin).unwrap_or_else(|error| {
         report::refuse(&format!("no buffers for the log: error {error}"), 0)
     })
 }
@@ -382,22 +380,23 @@ pub fn executes(engine: &mut Engine, thread: &Thread) {
 
 /// It has not: the log goes on.
 pub fn not_executed(engine: &mut Engine, thread: &Thread) {
+    let process = engine.numbers.host;
     if let Some(recorder) = &mut engine.recorder
         && !thread.foreign
     {
-        recorder.log = open(LogOrigin::Continue);
+        recorder.log = open(process, LogOrigin::Continue);
         tree::not_executed(engine);
     }
 }
 
 /// In the child of a fork: a log of its own.
-pub fn forked(engine: &mut Engine, thread: i32) {
+pub fn forked(engine: &mut Engine, thread: i32, parent: i32) {
     region::forked(engine);
     engine.futexes.clear();
-    let Engine { recorder, memory, .. } = engine;
+    let Engine { recorder, memory, numbers, .. } = engine;
     if let Some(recorder) = recorder {
-        recorder.log = open(LogOrigin::Fork { parent: recorder.process });
-        recorder.process = sys::getpid();
+        let origin = LogOrigin::Fork { parent, number: numbers.parents };
+        recorder.log = open(numbers.host, origin);
         recorder.running = thread;
         recorder.put(&Entry::Forked { thread }, 0);
         tree::forked(recorder, memory);
@@ -415,11 +414,12 @@ pub fn ended(engine: &mut Engine, ending: Ending) {
     }
 }
 
-/// What happens cannot be recorded faithfully: says so, and ends.
+/// What happens cannot be recorded faithfully: says so, and ends. The host then ends all others, so
+/// the log comes first.
 pub fn refuse(why: &str) -> ! {
-    report::send(&Message::Refused(why.to_owned()));
     if let Some(recorder) = &mut engine().recorder {
         recorder.log.finish();
     }
-    sys::exit_group(2)
+    report::send(&Message::Refused(why.to_owned()));
+    sys::exit_group(REFUSED)
 }

@@ -63,7 +63,7 @@ impl Replayer {
     fn becomes(&mut self, pid: i32) -> Option<u32> {
         let next = *self.path.first()?;
         let start = self.recording.processes().iter().find(|start| start.process == next)?;
-        (start.pid == pid).then(|| self.path.remove(0))
+        (start.number.unwrap_or(start.pid) == pid).then(|| self.path.remove(0))
     }
 
     /// If all children are replayed: which one in the recording the next child of that number is.
@@ -75,7 +75,7 @@ impl Replayer {
         let is_it = |start: &&ProcessStart| {
             let forked =
                 matches!(start.origin, Origin::Fork { .. }) && start.parent == Some(parent);
-            forked && start.pid == pid && !begun.contains(&start.process)
+            forked && start.number.unwrap_or(start.pid) == pid && !begun.contains(&start.process)
         };
         let process = recording.processes().iter().find(is_it)?.process;
         self.begun.push(process);

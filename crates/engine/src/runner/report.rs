@@ -23,9 +23,22 @@ pub fn set_channel(descriptor: i32) {
     CHANNEL.store(descriptor, Ordering::Relaxed);
 }
 
+/// What the parts of a message are marked with; the caller's number if there is none. Only one
+/// thread of a process sends at a time, but in namespaces others can have the same number.
+static SENDER: AtomicI32 = AtomicI32::new(0);
+
+/// Marks messages with this process's number to the host.
+pub fn set_sender(process: i32) {
+    SENDER.store(process, Ordering::Relaxed);
+}
+
 /// Sends a message to the host.
 pub fn send(message: &Message) {
-    for line in crate::report::lines(message, sys::gettid()) {
+    let sender = match SENDER.load(Ordering::Relaxed) {
+        0 => sys::gettid(),
+        process => process,
+    };
+    for line in crate::report::lines(message, sender) {
         sys::write_all(CHANNEL.load(Ordering::Relaxed), &line);
     }
 }
@@ -46,7 +59,7 @@ pub fn crash(info: &SignalInfo, registers: &Registers, thread: &Thread, engine: 
     let stack = registers.general[4];
     let above = || memory.iter().find(|(range, _)| range.start > stack);
     send(&Message::Crash(Box::new(CrashReport {
-        process: sys::getpid(),
+        process: engine.numbers.host,
         parent: sys::getppid(),
         thread: sys::gettid(),
         name: thread_name(),

@@ -11,7 +11,7 @@ pub mod frame;
 pub mod handler;
 
 use super::sys::syscall;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Signal by which a waiter asks for the baton. Linux never sends it on x86.
 pub const KICK: i32 = libc::SIGSTKFLT;
@@ -188,9 +188,15 @@ impl Actions {
     /// As inherited from whoever started the guest.
     pub fn inherited() -> Self {
         let mut actions = [Action::default(); MAX + 1];
+        let ignored = Mask(IGNORED_FAULTS.load(Ordering::Relaxed));
         for (signal, action) in actions.iter_mut().enumerate().skip(1) {
             // SAFETY: the kernel writes one `Action`.
             unsafe { syscall!(libc::SYS_rt_sigaction, signal, 0, &raw mut *action, 8) };
+            if is_fault(signal as i32) {
+                // Watched by us already.
+                let handler = if ignored.has(signal as i32) { IGNORE } else { DEFAULT };
+                *action = Action { handler, ..Action::default() };
+            }
         }
         Self(actions)
     }
@@ -210,6 +216,29 @@ impl Actions {
     pub fn take_over(&self) {
         for signal in (1..=MAX as i32).filter(|signal| is_ours(*signal, self.get(*signal))) {
             install(signal, self.get(signal));
+        }
+    }
+}
+
+/// Faults that whoever started this process ignores.
+static IGNORED_FAULTS: AtomicU64 = AtomicU64::new(0);
+
+/// Until the engine takes over, a fault is always ours: says so, where the kernel would just end
+/// the process, and whoever waits for it would blame the guest.
+pub fn watch_own_faults() {
+    for signal in (1..=MAX as i32).filter(|signal| is_fault(*signal)) {
+        let action = Action {
+            handler: handler::early_entry(),
+            flags: SA_RESTORER | (libc::SA_SIGINFO | libc::SA_ONSTACK) as u64,
+            restorer: handler::restorer(),
+            mask: u64::MAX,
+        };
+        let mut before = Action::default();
+        let (new, old) = (&raw const action, &raw mut before);
+        // SAFETY: the kernel reads one action and writes the other; the handler is code of ours.
+        unsafe { syscall!(libc::SYS_rt_sigaction, signal, new, old, 8) };
+        if before.handler == IGNORE {
+            IGNORED_FAULTS.fetch_or(bit(signal), Ordering::Relaxed);
         }
     }
 }

@@ -60,14 +60,64 @@ extern "C" fn early(count: i32, arguments: *const *const i8, environment: *const
     if let Some(descriptor) = asked {
         arena::enter_runner();
         report::install_panic_hook();
-        // SAFETY: as above; nothing else runs in this process yet.
-        let start = unsafe { read_start(count, arguments, environment, descriptor) };
         let block = Block::map(0).unwrap_or_else(|error| die(&format!("no stack: error {error}")));
         block.set_owner(std::ptr::null_mut());
+        block.use_for_signals();
+        signal::watch_own_faults();
+        let config = read_config(descriptor);
+        report::set_channel(config.channel);
+        // SAFETY: as above; nothing else runs in this process yet.
+        unsafe { keep_places(&config, arguments, environment) };
+        // SAFETY: the descriptor was made for this and is not used again.
+        unsafe { syscall!(libc::SYS_close, descriptor) };
+        // SAFETY: as above.
+        let start = unsafe { read_start(count, arguments, environment, config) };
         let start = Box::into_raw(Box::new((start, block)));
         stack::continue_on(block, main, start as u64);
     }
 }
+
+/// Everything has its place, the stack too, which the kernel puts anywhere unless told not to. An
+/// `execve` that gains capabilities makes it forget; the next one, which gains nothing, does not.
+///
+/// # Safety
+/// Both must be null-terminated vectors of C strings.
+unsafe fn keep_places(config: &Config, arguments: *const *const i8, environment: *const *const i8) {
+    const ASK: u32 = 0xffff_ffff;
+    let fixed = libc::ADDR_NO_RANDOMIZE as i64;
+    // SAFETY: asks only.
+    let persona = unsafe { syscall!(libc::SYS_personality, ASK) };
+    if persona & fixed != 0 {
+        return;
+    }
+    // SAFETY: the caller's promise.
+    let texts: Vec<&[u8]> = unsafe { strings(environment) }.collect();
+    if texts.contains(&AGAIN) {
+        die("this process may not have its stack where the engine needs it");
+    }
+    let mut pointers: Vec<*const u8> = (0..texts.len())
+        // SAFETY: as many as were just counted.
+        .map(|index| unsafe { *environment.add(index) }.cast())
+        .collect();
+    let again = [AGAIN, b"\0"].concat();
+    pointers.extend([again.as_ptr(), std::ptr::null()]);
+    // SAFETY: the kernel reads vectors and strings that are alive.
+    let error = unsafe {
+        syscall!(libc::SYS_personality, persona | fixed);
+        syscall!(
+            libc::SYS_execveat,
+            config.executable,
+            c"".as_ptr(),
+            arguments,
+            pointers.as_ptr(),
+            libc::AT_EMPTY_PATH
+        )
+    };
+    die(&format!("the runner cannot be started again: error {}", -error))
+}
+
+/// Says that the runner has been started a second time.
+const AGAIN: &[u8] = b"WHYDUNIT_AGAIN=1";
 
 /// A message and the end, before there is anything to report about.
 fn die(what: &str) -> ! {
@@ -99,9 +149,8 @@ unsafe fn read_start(
     count: i32,
     arguments: *const *const i8,
     environment: *const *const i8,
-    descriptor: i32,
+    config: Config,
 ) -> Start {
-    let config = read_config(descriptor);
     // SAFETY: the caller's promise.
     let (arguments, environment_texts) = unsafe {
         let arguments = strings(arguments).take(count as usize).map(<[u8]>::to_vec).collect();
@@ -121,8 +170,8 @@ unsafe fn read_start(
     keep_random(&mut auxiliary);
     let path = config.program.clone();
     let prefix = format!("{VARIABLE}=");
-    let environment =
-        environment_texts.into_iter().filter(|text| !text.starts_with(prefix.as_bytes())).collect();
+    let is_ours = |text: &Vec<u8>| text.starts_with(prefix.as_bytes()) || text == AGAIN;
+    let environment = environment_texts.into_iter().filter(|text| !is_ours(text)).collect();
     Start { config, arguments: Arguments { arguments, environment, path, auxiliary } }
 }
 
@@ -148,8 +197,6 @@ fn read_config(descriptor: i32) -> Config {
         }
         text.resize(2 * got, 0);
     }
-    // SAFETY: the descriptor was made for this and is not used again.
-    unsafe { syscall!(libc::SYS_close, descriptor) };
     serde_json::from_slice(&text)
         .unwrap_or_else(|error| die(&format!("bad configuration: {error}")))
 }
@@ -159,9 +206,8 @@ extern "C" fn main(start: u64) -> ! {
     // SAFETY: made by `early` with `Box::into_raw`.
     let (Start { config, mut arguments }, block) =
         *unsafe { Box::from_raw(start as *mut (Start, Block)) };
-    report::set_channel(config.channel);
     check_processor();
-    follow_host(config.lifeline);
+    follow_host(&config);
     cpu::adopt_host_fs();
     if config.replaying.is_some() {
         hide_vdso();
@@ -230,18 +276,21 @@ fn check_processor() {
 }
 
 /// The kernel kills this process when the last write end of the pipe, the host's, goes away.
-pub fn follow_host(lifeline: i32) {
+pub fn follow_host(Config { lifeline, proc, .. }: &Config) {
     const F_SETSIG: i32 = 10;
-    if lifeline < 0 {
+    if *lifeline < 0 {
         return;
     }
     // Each process needs a file description of its own: the signal goes to that one's owner.
-    let path = format!("/proc/self/fd/{lifeline}\0");
+    let (folder, path) = match proc {
+        0.. => (*proc, format!("self/fd/{lifeline}\0")),
+        _ => (libc::AT_FDCWD, format!("/proc/self/fd/{lifeline}\0")),
+    };
     // SAFETY: descriptor calls on descriptors of ours.
     unsafe {
         let own = syscall!(
             libc::SYS_openat,
-            libc::AT_FDCWD as i64,
+            i64::from(folder),
             path.as_ptr(),
             libc::O_RDONLY | libc::O_NONBLOCK | libc::O_CLOEXEC
         );

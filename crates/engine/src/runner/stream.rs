@@ -82,7 +82,7 @@ impl Engine {
             engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
             Ring::unread()
         };
-        self.ring = Ring::new(self.config.rings, parent).or_else(lost).ok();
+        self.ring = Ring::new(self.config.rings, self.numbers.host, parent).or_else(lost).ok();
         self.cache.flush();
     }
 

@@ -13,6 +13,7 @@ pub mod memory;
 pub mod process;
 pub mod seccomp;
 pub mod signals;
+pub mod trace;
 
 pub use process::after_fork_in_child;
 
@@ -86,6 +87,8 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
             let flags = libc::SIGCHLD | libc::CLONE_VFORK | libc::CLONE_VM;
             process::fork(engine, thread, flags as u64, [0; 6])
         }
+        libc::SYS_ptrace => trace::ptrace(engine, thread, a, pass),
+        libc::SYS_wait4 => trace::wait(engine, thread, a, pass),
         libc::SYS_personality => process::personality(engine, a),
         libc::SYS_set_tid_address if record::is_on() => process::set_tid_address(thread, a),
         libc::SYS_set_robust_list if record::is_on() => process::set_robust_list(thread, a),
@@ -142,6 +145,11 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
         return;
     }
     follow_modules(engine, number, a, answer);
+    match number as i64 {
+        libc::SYS_io_setup if engine.replayer.is_none() => memory::ring_appeared(engine, a[1]),
+        libc::SYS_io_destroy if engine.replayer.is_none() => memory::ring_disappeared(engine, a[0]),
+        _ => {}
+    }
     if number as i64 == libc::SYS_rt_sigaction && engine.inside.tests.is_some() {
         engine.handlers_changed();
     }

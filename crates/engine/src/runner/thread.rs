@@ -77,6 +77,8 @@ pub struct Thread {
     pub held: Inbox,
     /// A fault in translated code. Written by the signal handler.
     pub fault: Option<SignalInfo>,
+    /// Whether that is an indirect branch whose target is no address. Written by the signal handler.
+    pub branched_nowhere: bool,
     /// Where translated code was left in the middle. Written by the signal handler.
     pub left_in: Option<Left>,
     /// The dispatcher has looked after the instruction there, which has not executed yet; how it is
@@ -124,6 +126,7 @@ impl Thread {
             inbox: Inbox::default(),
             held: Inbox::default(),
             fault: None,
+            branched_nowhere: false,
             left_in: None,
             looked_after: None,
             preempt: false,

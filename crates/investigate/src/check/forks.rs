@@ -76,24 +76,25 @@ impl Forks {
 mod tests {
     use super::*;
     use base::allocator::Allocators;
-    use std::time::Duration;
 
     #[test]
     fn a_child_waits_for_its_parent_as_long_as_that_is_followed() {
-        let forks = Forks::default();
-        let first = forks.follow(1);
-        let second = forks.follow(1);
-        std::thread::scope(|scope| {
-            let given = scope.spawn(|| forks.take(2, 1).is_some());
-            let left = scope.spawn(|| forks.take(3, 1).is_some());
-            std::thread::sleep(Duration::from_millis(10));
-            // An older consumer of the process does not speak for it any more.
-            forks.leave(first);
-            forks.give(2, Detector::new(Vec::new(), Allocators::default()));
-            assert!(given.join().expect("no panic"));
-            forks.leave(second);
-            assert!(!left.join().expect("no panic"));
-        });
-        assert!(forks.take(4, 1).is_none(), "a parent that nobody follows");
+        // Whoever comes first, the answer is the same.
+        for _ in 0..200 {
+            let forks = Forks::default();
+            let first = forks.follow(1);
+            let second = forks.follow(1);
+            std::thread::scope(|scope| {
+                let given = scope.spawn(|| forks.take(2, 1).is_some());
+                let left = scope.spawn(|| forks.take(3, 1).is_some());
+                // An older consumer of the process does not speak for it any more.
+                forks.leave(first);
+                forks.give(2, Detector::new(Vec::new(), Allocators::default()));
+                assert!(given.join().expect("no panic"));
+                forks.leave(second);
+                assert!(!left.join().expect("no panic"));
+            });
+            assert!(forks.take(4, 1).is_none(), "a parent that nobody follows");
+        }
     }
 }

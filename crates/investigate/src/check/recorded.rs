@@ -25,12 +25,17 @@ pub fn check(
     let (replayed, mut crashes) = session
         .replay_and_report(process, plan, Shown::Nothing, &mut make)
         .map_err(fault_or_input)?;
-    if let Some(divergence) = &replayed.divergence {
-        notices.tell(&format!("the replay went another way: {}", divergence.what));
-    }
     // The runner that replays has another number.
     crashes.iter_mut().for_each(|crash| crash.process = process as i32);
-    Ok(watch.finish(&crashes))
+    let mut found = watch.finish(&crashes);
+    if let Some(divergence) = &replayed.divergence {
+        notices.tell(&format!(
+            "the replay diverged from the recording, and what came after is not checked: {}",
+            divergence.what
+        ));
+        found.unfollowed = true;
+    }
+    Ok(found)
 }
 
 /// Which of the programs that its process executed one after the other, from 0.

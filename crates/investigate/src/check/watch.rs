@@ -250,6 +250,7 @@ impl Found {
         self.undecided.extend(other.undecided);
         self.dropped += other.dropped;
         self.stopped |= other.stopped;
+        self.unfollowed |= other.unfollowed;
         self.broken |= other.broken;
         self.suspicious.extend(other.suspicious);
         self.doubts.extend(other.doubts);

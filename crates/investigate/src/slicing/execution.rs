@@ -14,7 +14,7 @@ use analyze::slice::view::{Unfold, Viewer};
 use analyze::slice::{Slice, View};
 use anyhow::{Context, bail};
 use base::{CrashReport, ThreadNumber, Tick};
-use engine::host::{Ending, Outcome};
+use engine::host::{Ending, Outcome, RunError};
 use events::file::{self, ReadError};
 use events::{Consumer, Plan};
 use recording::End;
@@ -198,7 +198,10 @@ impl Execution {
 pub fn crashes_of(case: &Case, process: u32) -> anyhow::Result<Vec<CrashReport>> {
     let make = &mut |_| -> Box<dyn Consumer> { Box::new(events::Discard::default()) };
     let replayed = case.session().replay_and_report(process, Plan::default(), Shown::Nothing, make);
-    let mut crashes = replayed.map_err(fault_or_input)?.1;
+    let (replayed, mut crashes) = replayed.map_err(fault_or_input)?;
+    if let Some(divergence) = replayed.divergence {
+        return Err(fault_or_input(RunError::Diverged(Box::new(divergence))));
+    }
     for report in &mut crashes {
         report.modules = case.as_recorded(&report.modules)?;
     }

@@ -116,7 +116,8 @@ pub fn apply<S: Sink>(writer: &mut Writer<S>, run: &mut Run, act: &Act) -> Resul
             };
             let command = run.meta.command.clone();
             let pid = 100 + process as i32;
-            let start = ProcessStart { process, parent, pid, origin, command, time: 5 };
+            let start =
+                ProcessStart { process, parent, pid, number: None, origin, command, time: 5 };
             writer.process(&start)?;
             run.processes.push(start);
             run.logs.push(Vec::new());

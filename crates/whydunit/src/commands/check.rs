@@ -24,7 +24,7 @@ Examples:
   whydunit check run.wd --rules mine.rule --json
 
 Exit codes: 0 nothing was found, 1 findings, 2 wrong arguments or rules, or an unusable recording,
-70 a fault of our own. More in docs/check.md.")]
+3 not decided: the replay diverged from the recording, 70 a fault of our own. More in docs/check.md.")]
 pub struct Check {
     /// The recording
     file: PathBuf,
@@ -63,6 +63,7 @@ impl Check {
         Output::of(self.output.as_deref(), self.json)?.write(&text)?;
         render::rules::epilogue(&found, &rules)?;
         Ok(match (found.is_empty(), rules.exit_code) {
+            (true, _) if found.unfollowed => Exit::Undecided,
             (true, _) => Exit::Clean,
             (false, Some(code)) => Exit::Guest(code),
             (false, None) => Exit::Findings,

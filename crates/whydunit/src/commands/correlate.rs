@@ -20,6 +20,13 @@ use std::sync::Mutex;
 
 /// Arguments of `whydunit correlate`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  whydunit correlate src           which variables belong together, and who forgot one
+  whydunit correlate --json src    the same for a script
+
+Exit codes: 0 nothing found, 1 findings, 2 wrong arguments or bad input. How to read the report:
+docs/correlate.md.")]
 pub struct Correlate {
     /// Files and folders of C or C++ source; they need not build
     #[arg(required = true)]

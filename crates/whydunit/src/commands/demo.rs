@@ -22,8 +22,12 @@ const SOURCE: &str = include_str!("../../../../examples/demo/shelf.c");
 #[derive(clap::Args)]
 #[command(
     after_help = "The program is examples/demo/shelf.c of the source tree. It is built in a \
-temporary folder, which is removed at the end. Exit code: 0 if all went as it should, 2 without a \
-C compiler."
+temporary folder, which is removed at the end.
+
+Examples:
+  whydunit demo   builds it, runs it, counts it
+
+Exit codes: 0 all went as it should; 2 there is no C compiler. What it shows: docs/run.md."
 )]
 pub struct Demo {}
 

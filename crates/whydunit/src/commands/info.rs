@@ -16,6 +16,10 @@ use std::path::PathBuf;
 #[command(after_help = "\
 Every byte of the file is read and compared with its checksum.
 
+Examples:
+  whydunit info prog.wd          what was recorded, and how each process ended
+  whydunit info --json prog.wd   the same for a script
+
 Exit codes: 0 the recording is complete; 1 it is cut short or damaged, and what is said holds for the
 part before that; 2 wrong arguments, or it is no recording that can be read. The fields of --json:
 docs/record.md.")]

@@ -19,8 +19,13 @@ use std::time::{Duration, Instant};
 
 /// Arguments of `whydunit linearize`.
 #[derive(clap::Args)]
-#[command(after_help = "Verdicts and exit codes: proved 0, refuted 1, bad input 2, not proved 3. \
-With several files, the gravest counts. The language: docs/linearize.md")]
+#[command(after_help = "\
+Examples:
+  whydunit linearize queue.lin             prove it, or show a history that refutes it
+  whydunit linearize --json queue.lin      the same for a script
+
+Exit codes: 0 proved, 1 refuted, 2 bad input, 3 not proved. With several files, the gravest counts.
+The language: docs/linearize.md.")]
 pub struct Linearize {
     /// Specifications to judge
     #[arg(required = true, value_name = "SPEC")]

@@ -26,8 +26,8 @@ Examples:
   whydunit replay prog.whydunit --check    the same, and say whether it went as recorded
   whydunit replay prog.whydunit --count    count what it executed
 
-Exit codes: 0 as recorded; 1 a replay went another way than the recording; 2 wrong arguments, or the
-file cannot be used; 70 a fault of our own. More in docs/record.md.")]
+Exit codes: 0 as recorded; 1 a replay diverged from the recording or, with --check, the recording is
+not complete; 2 wrong arguments, or the file cannot be used; 70 a fault of our own. More in docs/record.md.")]
 pub struct Replay {
     /// The recording
     file: PathBuf,
@@ -108,7 +108,8 @@ impl Replay {
         outputs.write(&mut std::io::stdout(), &mut std::io::stderr())?;
         let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
         self.show(&reports)?;
-        Ok(if diverged { Exit::Findings } else { Exit::Clean })
+        let cut = self.check && !session.recording().is_complete();
+        Ok(if diverged || cut { Exit::Findings } else { Exit::Clean })
     }
 
     /// Shows moments.

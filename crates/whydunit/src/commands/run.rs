@@ -339,6 +339,8 @@ impl Guest {
     /// What to end with.
     pub fn exit(&self, outcome: &Outcome) -> Exit {
         match (self.exit_code, outcome.ending) {
+            // It was ended by us, and nobody knows how it would have gone on.
+            _ if outcome.refused.is_some() => Exit::Undecided,
             (ExitCodeOf::Guest, Ending::Exit(code)) => Exit::Guest(code as u8),
             (ExitCodeOf::Guest, Ending::Signal(signal)) => Exit::Guest(128 + signal as u8),
             (ExitCodeOf::Tool, Ending::Signal(_)) => Exit::Findings,

@@ -74,7 +74,7 @@ pub fn argument_count(number: u64) -> usize {
 
 fn processor(instruction: &Instruction, registers: &mut Registers) -> Verdict {
     let mut guest = to_engine(registers);
-    match emulate(instruction, &mut guest) {
+    match emulate(instruction, &mut guest, engine::processor::here().base_bits) {
         // XSAVE and XRSTOR: AVX-512 is not there, so it has no room.
         Emulated::Unknown | Emulated::Fault => Verdict::WithRax(registers.rax & cpu::VECTOR_MASK),
         Emulated::Done => {

@@ -24,8 +24,8 @@ fn start_of(buffer: usize) -> u64 {
 }
 
 impl Log {
-    /// Makes a log, and waits until the host has taken it up.
-    pub fn open(origin: LogOrigin) -> Result<Self, i32> {
+    /// Makes the log of this process, by its number to the host, and waits until that has taken it up.
+    pub fn open(process: i32, origin: LogOrigin) -> Result<Self, i32> {
         // SAFETY: the kernel reads a terminated name.
         let file = unsafe { syscall!(libc::SYS_memfd_create, c"log".as_ptr(), libc::MFD_CLOEXEC) };
         if file < 0 {
@@ -39,7 +39,6 @@ impl Log {
             let base = layout::LOG_BUFFERS.start;
             sys::map_fixed(base, TOTAL_BYTES, protection, libc::MAP_SHARED, file, 0)?;
         }
-        let process = sys::getpid();
         report::send(&Message::Log { process, descriptor: file, origin });
         while !ring::wait_briefly(&header().attached, 0) {}
         // SAFETY: ours.

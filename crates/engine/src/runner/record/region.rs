@@ -63,7 +63,7 @@ fn await_point(engine: &mut Engine, point: Point) {
 /// The log begins here.
 fn begin(engine: &mut Engine, thread: &mut Thread) {
     let Some(how) = &engine.config.recording else { return };
-    let mut recorder = Recorder::start(how);
+    let mut recorder = Recorder::start(how, engine.numbers.host);
     clock::arm(recorder.scheduler.slice(clock::now()));
     baton::be_calm(true);
     engine.recorder = Some(recorder);

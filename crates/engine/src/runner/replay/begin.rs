@@ -16,14 +16,14 @@ use crate::runner::stack::Block;
 use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
 use crate::runner::{clock, layout, signal};
-use recording::Recording;
 use recording::log::{Entry, Image, ThreadData};
+use recording::{Quirks, Recording};
 use std::fs::File;
 use std::os::fd::FromRawFd;
 use std::path::PathBuf;
 
 /// Replays what the configuration says; the calling kernel thread carries all of the guest's.
-pub fn start(config: Config, block: Block) -> ! {
+pub fn start(mut config: Config, block: Block) -> ! {
     let Some(how) = config.replaying.clone() else { report::refuse("nothing to replay", 0) };
     // SAFETY: the host has opened it for us, and nobody else in this process uses it.
     let file = unsafe { File::from_raw_fd(how.file) };
@@ -32,6 +32,11 @@ pub fn start(config: Config, block: Block) -> ! {
     let Some((first, path)) = how.processes.split_first() else {
         report::refuse("no process to replay", 0)
     };
+    if let Some(quirks) = recording.meta().quirks {
+        // What this processor refuses to load cannot be followed; the replay then says where.
+        let base_bits = quirks.base_bits.min(config.quirks.base_bits);
+        config.quirks = Quirks { base_bits, ..quirks };
+    }
     let source = Source::open(&recording, *first);
     let replayer = Replayer {
         contexts: Contexts::new(Vec::new()),

@@ -1,7 +1,7 @@
 //! System calls of a process that is replayed: each gets the answer that it got then. Those that
 //! change what the engine itself keeps (memory, signals, threads) are done again.
 
-use super::contexts::InCall;
+use super::contexts::{InCall, shares_memory};
 use super::control;
 use super::source::Source;
 use super::{diverge, finish, is_poisoned, memory, replayer};
@@ -199,8 +199,12 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             new_thread(thread, call.answer as i32, a);
             return Done::Answered;
         }
+        libc::SYS_clone | libc::SYS_vfork if shares_memory(&made(call, a)) && call.answer > 0 => {
+            replayer().contexts.has_child(call.answer as i32, made(call, a));
+            return Done::Answered;
+        }
         libc::SYS_clone | libc::SYS_fork if call.answer > 0 => {
-            return follow_child(call.answer as i32);
+            return follow_child(call, a);
         }
         libc::SYS_exit => {
             thread.release();
@@ -233,6 +237,11 @@ fn again(thread: &mut Thread, call: &Call, a: [u64; 6]) -> Done {
             Done::Answered
         }
     }
+}
+
+/// The call as it was made.
+fn made(call: &Call, arguments: [u64; 6]) -> InCall {
+    InCall { number: call.number, arguments, check: call.check }
 }
 
 /// What a mapping shows, if it is of a file.
@@ -278,7 +287,8 @@ fn new_thread(parent: &mut Thread, tid: i32, a: [u64; 6]) {
 }
 
 /// A child was made. If it is the one to replay, this becomes it; if all are, a copy does.
-fn follow_child(pid: i32) -> Done {
+fn follow_child(call: &Call, a: [u64; 6]) -> Done {
+    let pid = call.answer as i32;
     let process = match replayer().becomes(pid) {
         Some(process) => process,
         None => match replayer().child(pid) {
@@ -301,6 +311,9 @@ fn follow_child(pid: i32) -> Done {
         Some(_) => diverge("the log of a child does not begin as one"),
     };
     replayer().contexts.only_current(thread);
+    if call.number as i64 == libc::SYS_clone {
+        process::begin_child(a);
+    }
     engine().record_fork(0);
     engine().record_thread(thread);
     Done::Child

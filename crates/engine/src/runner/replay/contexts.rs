@@ -40,6 +40,8 @@ pub struct Contexts {
     all: Vec<Context>,
     /// Index of the one that runs. Past the end when it has ended.
     current: usize,
+    /// Children that share memory and ran before the call that made them was over.
+    early: Vec<i32>,
 }
 
 impl Contexts {
@@ -50,7 +52,11 @@ impl Contexts {
             gs,
             state: call.map_or(State::Stopped, State::InCall),
         };
-        Self { all: threads.into_iter().map(context).collect(), current: usize::MAX }
+        Self {
+            all: threads.into_iter().map(context).collect(),
+            current: usize::MAX,
+            early: Vec::new(),
+        }
     }
 
     /// The thread that runs.
@@ -183,13 +189,33 @@ impl Contexts {
 
     /// A child that shares its parent's memory, made by a call that has not returned yet.
     fn child(&mut self, number: i32) -> usize {
-        let parent = self.all.iter().find_map(|context| match context.state {
-            State::InCall(call) if shares_memory(&call) => Some((context, call)),
+        let mut all = self.all.iter().enumerate();
+        let parent = all.find_map(|(index, context)| match context.state {
+            State::InCall(call) if shares_memory(&call) => Some((index, call)),
             _ => None,
         });
         let Some((parent, call)) = parent else {
             diverge(&format!("thread {number} does not exist here"))
         };
+        self.early.push(number);
+        self.make_child(parent, call, number)
+    }
+
+    /// The running thread's call has made a child that shares its memory, which may have run and
+    /// ended meanwhile.
+    pub fn has_child(&mut self, number: i32, call: InCall) {
+        if let Some(index) = self.early.iter().position(|early| *early == number) {
+            self.early.swap_remove(index);
+            return;
+        }
+        let registers = cpu::cpu().registers;
+        self.current().registers = registers;
+        self.make_child(self.current, call, number);
+        cpu::cpu().registers = registers;
+    }
+
+    fn make_child(&mut self, parent: usize, call: InCall, number: i32) -> usize {
+        let parent = &self.all[parent];
         let (flags, stack, tls) = match call.number as i64 {
             libc::SYS_vfork => ((libc::CLONE_VM | libc::CLONE_VFORK) as u64, 0, 0),
             _ => (call.arguments[0], call.arguments[1], call.arguments[4]),

@@ -6,6 +6,7 @@ use crate::report::Divergence;
 use crate::runner::cpu::cpu;
 use crate::runner::engine::engine;
 use crate::runner::events::Ring;
+use crate::runner::numbers::Numbers;
 use crate::runner::record::image::thread_data;
 use crate::runner::sys::{self, syscall};
 use crate::runner::{arena, clock, record, report, start};
@@ -105,7 +106,7 @@ fn go(to: Goal, plan: Option<Box<Plan>>) {
     let engine = engine();
     let plan = plan.map_or_else(quiet, |plan| plan.with_ticks(true));
     if plan.emits() {
-        engine.ring = Ring::new(engine.config.rings, None).ok();
+        engine.ring = Ring::new(engine.config.rings, engine.numbers.host, None).ok();
         // A consumer of its own, which knows no shapes yet.
         engine.cache.flush();
     }
@@ -186,7 +187,8 @@ fn copy() -> Option<i32> {
         return Some(child as i32);
     }
     arena::after_fork();
-    start::follow_host(engine().config.lifeline);
+    engine().numbers = Numbers::of_this(engine().config.proc);
+    start::follow_host(&engine().config);
     super::memory::unshare();
     None
 }

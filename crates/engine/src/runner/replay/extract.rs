@@ -6,12 +6,12 @@ use crate::report::LogOrigin;
 use crate::runner::engine::engine;
 use crate::runner::record::image;
 use crate::runner::record::log::Log;
-use crate::runner::{record, report};
+use crate::runner::{record, report, sys};
 use recording::log::{Entry, write_head};
 
 /// From here on what happens goes to a new log.
 pub fn begin() {
-    let mut log = Log::open(LogOrigin::Start).unwrap_or_else(|error| {
+    let mut log = Log::open(sys::getpid(), LogOrigin::Start).unwrap_or_else(|error| {
         report::refuse(&format!("no buffers for the log: error {error}"), 0)
     });
     let threads = replayer().contexts.data();

@@ -147,6 +147,7 @@ pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
         replay::died(signal);
     }
     if thread.foreign {
+        engine().attached.leaves(thread);
         record::leaves_by_signal(engine());
         drop_baton(thread);
     } else {

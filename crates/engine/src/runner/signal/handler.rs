@@ -6,6 +6,7 @@
 //! thread go on by single steps; an inserted sequence is only a few instructions long.
 
 use super::{KICK, Mask, SignalInfo, TRAP_TRACE, is_fault};
+use crate::processor;
 use crate::ring;
 use crate::runner::cache;
 use crate::runner::cpu::{self, Registers, VECTOR_MASK, cpu};
@@ -57,6 +58,18 @@ unsafe extern "C" {
 /// Address that the kernel calls.
 pub fn entry() -> u64 {
     whydunit_signal_entry as *const () as u64
+}
+
+/// Address that the kernel calls before there is a guest.
+pub fn early_entry() -> u64 {
+    early_fault as *const () as u64
+}
+
+extern "C" fn early_fault(signal: i32, info: *const [u8; 128], context: *mut Context) -> ! {
+    // SAFETY: the kernel passes valid pointers.
+    let (info, context) = unsafe { (&*info, &*context) };
+    let info = SignalInfo { raw: *info, trap: (context.trap, context.error), cr2: context.cr2 };
+    crate::runner::report::fault_of_ours_in_handler(signal, context.registers[RIP], info.address())
 }
 
 /// Address that the handler returns to.
@@ -242,8 +255,9 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
         match branch_target(context) {
             Some(Target::Impossible) => {
                 info = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (PROTECTION, 0));
+                thread.branched_nowhere = true;
             }
-            Some(Target::Kernel) => return,
+            Some(Target::Nobodys) => return,
             None => {}
         }
     }
@@ -267,10 +281,11 @@ fn fault(info: SignalInfo, context: &mut Context, thread: &mut Thread) {
 
 /// Where an indirect branch was about to go that no table has an entry for.
 enum Target {
-    /// To an address that there cannot be: the branch itself faults.
+    /// To what is no address: the branch itself faults.
     Impossible,
-    /// To the kernel: it faults there. The load from the table has been given an answer.
-    Kernel,
+    /// To an address beyond the guest's: it faults there. The load from the table has been given an
+    /// answer.
+    Nobodys,
 }
 
 /// Whether it was an indirect branch that looked behind its table, and why.
@@ -289,13 +304,14 @@ fn branch_target(context: &mut Context) -> Option<Target> {
         _ => return None,
     };
     let register = ORDER[number(load.memory_index())? as usize];
-    if context.registers[register] / entries as u64 != layout::KERNEL_HALF {
+    let beyond_user = context.registers[register] / entries as u64;
+    if !processor::is_canonical(beyond_user << layout::USER_BITS, engine::address_bits()) {
         return Some(Target::Impossible);
     }
     // The entry is loaded to where the index was.
     context.registers[register] = miss;
     context.registers[RIP] = load.next_ip();
-    Some(Target::Kernel)
+    Some(Target::Nobodys)
 }
 
 /// The register that points to the record under construction, in the translation at `pc`.

@@ -26,7 +26,7 @@ fn is_ours(descriptor: u64) -> bool {
 }
 
 /// How many numbers from [`layout::DESCRIPTORS`] on are the engine's.
-const OWN: i32 = 11;
+const OWN: i32 = 12;
 /// Numbers of what a recorder watches shared memory with.
 pub const OPENINGS: i32 = layout::DESCRIPTORS + OWN - 5;
 /// See [`OPENINGS`].
@@ -60,7 +60,8 @@ fn hold_all(lifeline: i32) {
 pub fn hide_from_exec(hidden: bool) {
     let config = &crate::runner::engine::engine().config;
     let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
-    for descriptor in [config.channel, config.lifeline, config.executable, config.rings] {
+    let all = [config.channel, config.lifeline, config.executable, config.proc, config.rings];
+    for descriptor in all {
         // SAFETY: descriptors of ours.
         unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_SETFD, flag) };
     }

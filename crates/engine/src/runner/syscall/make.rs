@@ -89,7 +89,7 @@ pub fn answered(thread: &mut Thread, number: u64, arguments: [u64; 6], answer: i
 
 fn kernel(thread: &mut Thread, number: u64, arguments: [u64; 6], blocks: bool) -> i64 {
     let alone = engine().threads.is_empty() && !record::is_member(engine());
-    if !blocks || alone {
+    if !blocks || alone || engine().attached.is_by(thread) {
         // SAFETY: the call is the guest's own, on the guest's own memory and descriptors; the
         // table of system calls keeps it away from ours.
         return unsafe { cpu::guest_syscall(number, arguments, &raw const thread.attention) };

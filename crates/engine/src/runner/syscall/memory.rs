@@ -8,6 +8,7 @@ use crate::runner::sys::syscall;
 use std::rc::Rc;
 
 const PAGE: u64 = 4096;
+const PROT_GROWSDOWN: u64 = 0x0100_0000;
 const MAP_32BIT_TOP: u64 = 0x7000_0000;
 const MAP_32BIT_BOTTOM: u64 = 0x4000_0000;
 
@@ -129,13 +130,26 @@ pub fn mprotect(engine: &mut Engine, a: [u64; 6]) -> Outcome {
     if layout::belongs_to_engine(&(a[0]..end)) {
         return Outcome::error(libc::ENOMEM);
     }
+    // Of a stack all that is below changes too, and all that it grows to.
+    let down = a[2] & PROT_GROWSDOWN != 0;
+    let stack = engine.memory.find(a[0]).filter(|_| down);
+    let begin = stack.map_or(a[0], |(range, _)| range.start);
+    if down {
+        // A page that is guarded would be the end of the mapping to the kernel.
+        engine.unguard(begin, end);
+    }
+    let (start, length, protection) = match &engine.replayer {
+        // It is all there already, and does not grow.
+        Some(_) => (begin, end - begin, a[2] & 7),
+        None => (a[0], length, a[2]),
+    };
     // SAFETY: the range is the guest's.
-    let answer = unsafe { syscall!(libc::SYS_mprotect, a[0], length, readable(a[2])) };
+    let answer = unsafe { syscall!(libc::SYS_mprotect, start, length, readable(protection)) };
     if answer == 0 {
-        if engine.memory.has_code(a[0]..end) || a[2] & libc::PROT_EXEC as u64 != 0 {
-            engine.code_changes(a[0], end);
+        if engine.memory.has_code(begin..end) || a[2] & libc::PROT_EXEC as u64 != 0 {
+            engine.code_changes(begin, end);
         }
-        engine.memory.protect(a[0]..end, a[2] as i32 & 7);
+        engine.memory.protect(begin..end, a[2] as i32 & 7);
     }
     Outcome::Answer(answer)
 }
@@ -266,4 +280,25 @@ pub fn shmdt(engine: &mut Engine, a: [u64; 6]) -> Outcome {
         engine.memory.remove(range);
     }
     Outcome::Answer(answer)
+}
+
+/// `io_setup` has succeeded: the kernel has mapped a ring where it liked, and its address is the
+/// number of the context. The place is not ours to hand out any more.
+pub fn ring_appeared(engine: &mut Engine, context: u64) {
+    use crate::runner::guest;
+    let Some(start) = guest::read_u64(context) else { return };
+    let begins = format!("{start:x}-");
+    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    let range = maps.lines().find_map(|line| line.strip_prefix(&begins)?.split(' ').next());
+    let Some(end) = range.and_then(|end| u64::from_str_radix(end, 16).ok()) else { return };
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let mapping = Mapping { protection, shared: true, ..Mapping::default() };
+    engine.memory.insert(start..end, mapping);
+}
+
+/// `io_destroy` has succeeded: the ring is gone.
+pub fn ring_disappeared(engine: &mut Engine, context: u64) {
+    if let Some((range, _)) = engine.memory.find(context) {
+        engine.memory.remove(range);
+    }
 }

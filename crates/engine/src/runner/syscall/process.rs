@@ -4,6 +4,7 @@ use super::Outcome;
 use super::files;
 use crate::config::{Children, Config, VARIABLE};
 use crate::image::{self, Unusable};
+use crate::processor::user_end;
 use crate::runner::cpu::cpu;
 use crate::runner::engine::{self, Engine};
 use crate::runner::screens::provenance;
@@ -22,7 +23,9 @@ const ARCH_GET_FS: u64 = 0x1003;
 /// `arch_prctl`: the base of FS is in the saved registers while Rust runs.
 pub fn arch_prctl(a: [u64; 6]) -> Outcome {
     match a[0] {
-        ARCH_SET_FS if a[1] >= 1 << 47 => Outcome::error(libc::EPERM),
+        ARCH_SET_FS if a[1] >= user_end(engine::engine().config.quirks.address_bits) => {
+            Outcome::error(libc::EPERM)
+        }
         ARCH_SET_FS => {
             cpu().registers.fs = a[1];
             Outcome::Answer(0)
@@ -155,15 +158,19 @@ pub fn child_of(parent: &Thread, block: Block, flags: u64, stack: u64, tls: u64)
     thread
 }
 
+/// A number that no thread has.
+const NOBODY: i32 = i32::MIN + 1;
+
 /// A stack block that nobody uses: one of a thread that has ended, or a new one.
 fn free_block(engine: &mut Engine) -> Option<Block> {
-    let process = sys::getpid();
     let ended = engine.threads.iter().position(|thread| {
         // SAFETY: threads in the list have not been freed.
-        let tid = unsafe { (**thread).tid };
+        let (tid, foreign) = unsafe { ((**thread).tid, (**thread).foreign) };
+        let lasts = tid > 0 && !foreign;
+        // By its number alone: a process that shares our memory has its threads for itself.
         // SAFETY: signal 0 only asks whether the thread exists.
-        tid < 0
-            && unsafe { syscall!(libc::SYS_tgkill, process, -tid, 0) } == -i64::from(libc::ESRCH)
+        let gone = || unsafe { syscall!(libc::SYS_tkill, tid.unsigned_abs(), 0) } == -i64::from(libc::ESRCH);
+        !lasts && gone()
     });
     if let Some(index) = ended {
         let thread = engine.threads.swap_remove(index);
@@ -177,7 +184,9 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
 
 /// `exit`: one thread ends.
 pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
-    engine.live -= 1;
+    engine.attached.leaves(thread);
+    // One that shares our memory is another process: what is left here does not depend on it.
+    engine.live -= usize::from(!thread.foreign);
     if std::ptr::eq(engine.first, thread) {
         engine.first = std::ptr::null_mut();
     }
@@ -186,7 +195,7 @@ pub fn exit_thread(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Out
     if thread.clear_tid != 0 {
         futex::wake_one(thread.clear_tid);
     }
-    if engine.live == 0 {
+    if engine.live == 0 && !thread.foreign {
         engine.finish_events();
         record::ended(engine, Ending::Exit(a[0] as i32));
     }
@@ -222,24 +231,30 @@ pub fn fork(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 6]) -
     if flags & libc::CLONE_VM as u64 != 0 {
         return sharing_child(engine, thread, flags, a);
     }
-    let [_, stack, parent_tid, child_tid, tls, _] = a;
+    let [_, _, parent_tid, child_tid, ..] = a;
     let kept = flags & !(libc::CLONE_SETTLS as u64);
     signal::apply(signal::Mask(u64::MAX));
     // SAFETY: without CLONE_VM the child has its own copy of this stack.
     let pid = unsafe { syscall!(libc::SYS_clone, kept, 0, parent_tid, child_tid, 0) };
     if pid == 0 {
         after_fork_in_child(thread);
-        if stack != 0 {
-            cpu().registers.general[4] = stack;
-        }
-        if flags & libc::CLONE_SETTLS as u64 != 0 {
-            cpu().registers.fs = tls;
-        }
+        begin_child(a);
     } else if pid > 0 {
         engine.record_fork(pid as i32);
     }
     signal::apply(thread.mask);
     Outcome::Answer(pid)
+}
+
+/// In a child with a copy of its parent's memory: the stack and thread pointer that it was given.
+pub fn begin_child(a: [u64; 6]) {
+    let [flags, stack, _, _, tls, _] = a;
+    if stack != 0 {
+        cpu().registers.general[4] = stack;
+    }
+    if flags & libc::CLONE_SETTLS as u64 != 0 {
+        cpu().registers.fs = tls;
+    }
 }
 
 /// A child process that shares the guest's memory, and so the engine and its baton: to us it is a
@@ -265,10 +280,15 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
     // SAFETY: our own thread.
     unsafe { engine::take_baton(thread) };
     let engine = engine::engine();
-    // The block can be used again when no such thread is left.
-    // SAFETY: the child's kernel thread does not look at its number any more, or never ran.
-    unsafe { (*child).tid = -(pid.max(1) as i32) };
-    engine.threads.push(child);
+    if pid > 0 {
+        // SAFETY: the child has the same number for itself.
+        unsafe { (*child).tid = pid as i32 };
+        engine.threads.push(child);
+    } else {
+        // SAFETY: it never ran: its block is free.
+        unsafe { (*child).tid = NOBODY };
+        engine.threads.push(child);
+    }
     signal::apply(thread.mask);
     if pid > 0 && flags & libc::CLONE_PARENT_SETTID as u64 != 0 {
         use crate::runner::signal::frame::GuestMemory;
@@ -280,6 +300,7 @@ fn sharing_child(engine: &mut Engine, thread: &mut Thread, flags: u64, a: [u64; 
 /// `exit_group`: the whole process ends. One that shares memory leaves the baton behind.
 pub fn exit_group(thread: &mut Thread, a: [u64; 6]) -> Outcome {
     if thread.foreign {
+        engine::engine().attached.leaves(thread);
         signal::apply(signal::Mask(u64::MAX));
         engine::drop_baton(thread);
     } else {
@@ -300,19 +321,22 @@ pub fn after_fork_in_child(thread: &mut Thread) {
     if let Some(actions) = thread.own_actions.take() {
         engine.actions = *actions;
     }
+    let before = engine.numbers;
+    engine.numbers = before.of_child(engine.config.proc);
     // The other threads' memory is a copy that nobody will use.
     engine.threads.clear();
     engine.first = thread;
     engine.live = 1;
     if engine.ring.is_some() {
         // The parent's ring is shared memory.
-        engine.restart_events(Some(sys::getppid()));
+        // What its parent calls it is what it is called, unless that has another namespace itself.
+        engine.restart_events(before.is_hosts().then_some(before.host));
         engine.listen_as(thread.tid);
     }
     provenance::settle(false);
     cpu().tag_mask = provenance::mask(thread.calls.heap.is_some());
-    record::forked(engine, thread.tid);
-    start::follow_host(engine.config.lifeline);
+    record::forked(engine, thread.tid, before.host);
+    start::follow_host(&engine.config);
 }
 
 /// `execve` and `execveat`: the runner executes itself, with the new program to load.
@@ -498,6 +522,7 @@ fn execute(
     if observed {
         engine::engine().finish_events();
     }
+    engine::engine().attached.leaves(thread);
     // Others may run on until the kernel ends them, as natively. Above all nobody must ask us for
     // the baton by a signal that the next program would die of.
     let shared = thread.foreign || !engine::engine().threads.is_empty();
