@@ -81,7 +81,6 @@ pub fn get(number: u64) -> Option<&'static SystemCall> {
 }
 
 /// All calls, by number.
-#[must_use]
 pub fn all() -> impl Iterator<Item = &'static SystemCall> {
     table::CALLS.iter().flatten()
 }
