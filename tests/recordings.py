@@ -56,7 +56,7 @@ def run_in_nowhere(words, limit, folder):
 
 def info(tool, file, folder):
     outcome = run_in_nowhere([str(tool), "info", "--json", str(file)], 60, folder)
-    return json.loads(outcome.stdout) if outcome.code in (0, 1) else None
+    return json.loads(outcome.stdout)["result"] if outcome.code in (0, 1) else None
 
 
 def without_own_lines(text):
@@ -186,7 +186,7 @@ def counted(outcome):
     if outcome.code != 0:
         return f"ended with {outcome.end}: {bed.last_line(outcome.stderr)}", None
     try:
-        reports = json.loads(outcome.stdout)
+        reports = json.loads(outcome.stdout)["result"]
         found = [(report["process"], report["counts"]["total"]) for report in reports]
     except (ValueError, KeyError, TypeError) as problem:
         return f"unusable counts: {problem!r}", None

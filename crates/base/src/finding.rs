@@ -4,6 +4,7 @@
 //! Analyses build findings; they never format them for a reader.
 
 use crate::address::Address;
+use crate::time::When;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -77,9 +78,9 @@ pub struct Step {
     /// Where, if the step has a place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// When, in the notation of moments (`FILE:LINE#N`).
+    /// When, so that another command can be pointed at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moment: Option<String>,
+    pub when: Option<When>,
     /// Values at that point: (expression, value).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<(String, String)>,
@@ -89,13 +90,20 @@ impl Step {
     /// A step that has only words.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), place: None, moment: None, values: Vec::new() }
+        Self { text: text.into(), place: None, when: None, values: Vec::new() }
     }
 
     /// The same step at a place.
     #[must_use]
     pub fn at(mut self, place: Place) -> Self {
         self.place = Some(place);
+        self
+    }
+
+    /// The same step at a time.
+    #[must_use]
+    pub fn at_time(mut self, when: Option<When>) -> Self {
+        self.when = when;
         self
     }
 
@@ -119,9 +127,9 @@ pub struct Finding {
     /// Where the finding is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
-    /// When, in the notation of moments.
+    /// When, so that another command can be pointed at it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub moment: Option<String>,
+    pub when: Option<When>,
     /// The steps that led there, in the order a reader should follow them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Step>,

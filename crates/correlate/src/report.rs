@@ -50,7 +50,7 @@ impl Analysis {
             title: format!("{function} updates {written} but neither updates nor checks {missing}"),
             confidence: confidence(violation),
             place: Some(place(line)),
-            moment: None,
+            when: None,
             evidence,
         }
     }

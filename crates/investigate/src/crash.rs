@@ -153,7 +153,7 @@ fn finding_of(
         title: format!("{program} was ended by {}: {words}", signal_name(report.signal)),
         confidence: Confidence::Certain,
         place: calls.get(own).map(Call::place),
-        moment: None,
+        when: None,
         evidence,
     }
 }

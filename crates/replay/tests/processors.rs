@@ -86,7 +86,7 @@ fn the_engine_is_any_of_them() {
             let session = Session::open(&file).expect("a recording");
             assert_eq!(session.recording().meta().quirks, Some(quirks));
             for start in session.recording().processes() {
-                let plan = events::Plan { memory: true, ..events::Plan::default() };
+                let plan = events::Plan::everything();
                 let mut nobody = |_: i32| Box::new(events::Discard::default()) as _;
                 let replayed = session
                     .replay(start.process, plan, Shown::Nothing, &mut nobody)

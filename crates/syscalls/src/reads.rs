@@ -69,8 +69,8 @@ pub fn shorten(answer: i64, reads: &mut Vec<Read>) {
 const LONGEST_TEXT: u64 = 4096;
 /// Longest argument or variable of a new program.
 const LONGEST_WORD: u64 = 128 << 10;
-/// Most arguments and variables of a new program that are looked at.
-const MOST_WORDS: u64 = 1 << 16;
+/// The kernel takes no more than this of all arguments or variables of a new program.
+const MOST_WORDS: u64 = 6 << 20;
 const PAGE: u64 = 4096;
 
 /// A call about to be made: the words in which rows say what it takes.
@@ -159,14 +159,16 @@ impl Reading<'_> {
         if list == 0 {
             return;
         }
-        let mut at = list;
-        for _ in 0..MOST_WORDS {
+        let (mut at, mut taken) = (list, 0);
+        while taken < MOST_WORDS {
             let text = self.long(at);
             at = at.wrapping_add(8);
             if text == 0 {
                 break;
             }
-            self.short_text(text, LONGEST_WORD);
+            let length = self.text_length(text, LONGEST_WORD);
+            self.put(Content::Text, text, length);
+            taken += 8 + length;
         }
         self.parameters(list, at.wrapping_sub(list));
     }

@@ -181,7 +181,7 @@ impl Peek for Filled {
 fn hostile_arguments_break_nothing() {
     let edges = [0, 1, 0x1000, 0x7fff_ffff_f000, u64::MAX - 7, u64::MAX];
     let answers = [0, 1, i64::MAX, i64::MIN, -1, -14, -22, -4];
-    let mut out = Vec::new();
+    let (mut out, mut taken) = (Vec::new(), Vec::new());
     for entry in entries() {
         for (turn, edge) in edges.iter().enumerate() {
             let other = edges[(turn + 3) % edges.len()];
@@ -197,7 +197,10 @@ fn hostile_arguments_break_nothing() {
                 let before = before(entry.number, arguments, &memory);
                 out.clear();
                 written(entry.number, arguments, *answer, &before, &memory, &mut out);
-                for range in &out {
+                taken.clear();
+                reads(entry.number, arguments, &memory, &mut taken);
+                shorten(*answer, &mut taken);
+                for range in out.iter().chain(taken.iter().map(|read| &read.range)) {
                     assert!(range.length > 0 && range.address > 0, "{entry:?} {range:?}");
                     assert!(
                         range.address.checked_add(range.length - 1).is_some(),

@@ -48,28 +48,39 @@ pub fn note(text: &str) {
 pub enum Output {
     /// To standard error, beside the guest's own messages.
     Error,
-    /// To standard output, for another program.
+    /// To standard output.
     Standard,
+    /// To standard output, for another program: what the guest writes there goes to standard error.
+    Apart(File),
     /// To a file.
     File(PathBuf, File),
 }
 
 impl Output {
-    /// A file if one is given; else JSON to standard output and text to standard error. The file
-    /// is opened at once: nobody wants to hear after a long run that it cannot be.
+    /// A file if one is given; else JSON to standard output, alone, and text to standard error. To be
+    /// called before the guest runs: nobody wants to hear after a long run that a file cannot be written.
     pub fn of(file: Option<&Path>, json: bool) -> anyhow::Result<Self> {
         Ok(match (file, json) {
             (Some(path), _) => Self::File(path.to_owned(), create(path)?),
-            (None, true) => Self::Standard,
+            (None, true) => Self::Apart(apart().context("standard output")?),
             (None, false) => Self::Error,
+        })
+    }
+
+    /// The same for a command whose text is what it was called for: that goes to standard output.
+    pub fn answer(file: Option<&Path>, json: bool) -> anyhow::Result<Self> {
+        Ok(match Self::of(file, json)? {
+            Self::Error => Self::Standard,
+            other => other,
         })
     }
 
     /// Whether colour may be used.
     pub fn style(&self) -> Style {
         match self {
-            Self::File(..) => Style::PLAIN,
-            _ => Style::of(&io::stderr()),
+            Self::File(..) | Self::Apart(_) => Style::PLAIN,
+            Self::Standard => Style::of(&io::stdout()),
+            Self::Error => Style::of(&io::stderr()),
         }
     }
 
@@ -78,7 +89,8 @@ impl Output {
         let bytes = text.as_bytes();
         let written = match self {
             Self::Error => io::stderr().lock().write_all(bytes),
-            Self::Standard => io::stdout().lock().write_all(bytes),
+            Self::Standard => print(text),
+            Self::Apart(stdout) => stdout.write_all(bytes),
             Self::File(_, file) => file.write_all(bytes),
         };
         match written {
@@ -92,10 +104,17 @@ impl Output {
     fn name(&self) -> String {
         match self {
             Self::Error => "to standard error".into(),
-            Self::Standard => "to standard output".into(),
+            Self::Standard | Self::Apart(_) => "to standard output".into(),
             Self::File(path, _) => path.display().to_string(),
         }
     }
+}
+
+/// Keeps standard output for a report: from here on everybody else's goes to standard error.
+fn apart() -> io::Result<File> {
+    let kept = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
+    rustix::stdio::dup2_stdout(io::stderr())?;
+    Ok(File::from(kept))
 }
 
 /// Creates a file, or says which one could not be.

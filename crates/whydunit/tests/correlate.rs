@@ -55,7 +55,7 @@ fn json_and_sarif_carry_the_same_finding() {
     let report = json(&run(&program("rx_bytes.c"), &["--json"]));
     let finding = &report["findings"][0];
     assert_eq!(finding["place"]["function"], "jumbo_rx");
-    assert_eq!(report["details"]["summary"]["accesses"]["dropped"], 0);
+    assert_eq!(report["result"]["summary"]["accesses"]["dropped"], 0);
     let log = json(&run(&program("rx_bytes.c"), &["--sarif"]));
     assert_eq!(log["version"], "2.1.0");
     let result = &log["runs"][0]["results"][0];
@@ -114,7 +114,7 @@ fn explain_shows_both_lines_side_by_side() {
 fn explain_as_json_has_every_site() {
     let rule = "write(net_stats::rx_bytes) => write(net_stats::rx_packets)";
     let output = run(&program("rx_bytes.c"), &["--explain", rule, "--json"]);
-    let details = &json(&output)["details"];
+    let details = &json(&output)["result"];
     assert_eq!(details["rule"]["rule"], rule);
     assert_eq!(details["supporters"].as_array().map(Vec::len), Some(6));
     let violators = details["violators"].as_array().expect("a list");
@@ -173,7 +173,7 @@ fn what_may_not_be_read_is_named_and_passed_over() {
     allow(&at("tree/closed"), 0o755);
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     let report = json(&output);
-    let skipped = report["details"]["skipped"].as_array().expect("a list");
+    let skipped = report["result"]["skipped"].as_array().expect("a list");
     let reason = |name: &str| {
         let named = |it: &&Value| it["path"].as_str().is_some_and(|path| path.ends_with(name));
         skipped.iter().find(named).map(|it| it["reason"].to_string()).unwrap_or_default()

@@ -236,7 +236,7 @@ fn children_are_reported_even_if_many_crash_at_once() {
     let output = run(&["run", "--rules", "none", "--json", "--", &program.to_string_lossy(), "12"]);
     let report: serde_json::Value = serde_json::from_str(&text(&output)).expect("JSON");
     assert_eq!(report["findings"].as_array().map(Vec::len), Some(12));
-    assert_eq!(report["ending"]["exit-code"], 0);
+    assert_eq!(report["result"]["ending"]["exit-code"], 0);
     assert_eq!(output.status.code(), Some(1));
 }
 
@@ -318,7 +318,7 @@ fn json_has_the_finding_and_the_registers() {
         run(&["run", "--rules", "none", "--json", "--", &program.to_string_lossy(), "null_member"]);
     assert_eq!(output.status.code(), Some(1));
     let report: serde_json::Value = serde_json::from_str(&text(&output)).expect("JSON");
-    assert_eq!(report["ending"]["signal"], "SIGSEGV");
+    assert_eq!(report["result"]["ending"]["signal"], "SIGSEGV");
     let finding = &report["findings"][0];
     assert_eq!(
         (&finding["kind"], &finding["confidence"]),

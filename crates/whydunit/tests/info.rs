@@ -101,6 +101,8 @@ fn json_has_all_of_it() {
     let path = recording(folder.path(), "run.wdu", Some(summary()));
     let output = run(&["info", "--json", path.to_str().expect("a name")]);
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!((&told["tool"], &told["command"]), (&"whydunit".into(), &"info".into()));
+    let told = &told["result"];
     assert_eq!(told["complete"], true);
     assert_eq!(told["command"][1], "two words");
     assert_eq!(told["totals"]["instructions"], 1057);

@@ -67,7 +67,7 @@ fn answered_from_the_end(recording: &str) {
     // What needs numbers from the beginning goes through everything.
     let whole = run(&["slice", "--kind", "thin", "--json", recording]);
     let whole: Value = serde_json::from_str(&text(&whole)).expect("JSON");
-    let statements = whole["statements"].as_array().expect("statements");
+    let statements = whole["result"]["statements"].as_array().expect("statements");
     let own = statements.iter().filter(|statement| statement["own"] == true);
     let own: Vec<u64> = own.filter_map(|statement| statement["place"]["line"].as_u64()).collect();
     assert_eq!(lines(&told), own, "{told}");

@@ -56,7 +56,9 @@ impl Asked {
         let mut command = tool(&["slice", "--json"]);
         command.args(&self.question).args(more).arg(&self.recording);
         let output = command.output().expect("the tool");
-        serde_json::from_str(&text(&output)).unwrap_or_else(|_| panic!("{}", errors(&output)))
+        let answer: Value =
+            serde_json::from_str(&text(&output)).unwrap_or_else(|_| panic!("{}", errors(&output)));
+        answer["result"].clone()
     }
 
     /// Executions of the program's own instructions in the slice, and the lines they are of.

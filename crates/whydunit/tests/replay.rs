@@ -50,7 +50,8 @@ fn run(arguments: &[&str]) -> String {
 }
 
 fn json(arguments: &[&str]) -> Value {
-    serde_json::from_str(&run(arguments)).expect("JSON")
+    let answer: Value = serde_json::from_str(&run(arguments)).expect("JSON");
+    answer["result"].clone()
 }
 
 fn program() -> PathBuf {
@@ -88,7 +89,7 @@ fn each_process_counts_what_it_does_itself() {
     run(&["count", "--json", "-o", counts, "--", program]);
     let counts = std::fs::read_to_string(counts).expect("counts");
     let counts: Value = serde_json::from_str(&counts).expect("JSON");
-    let live = threads([&counts]);
+    let live = threads([&counts["result"]]);
     assert_eq!(live.len(), 3, "{live:?}");
 
     let replayed = json(&["replay", "--count", "--json", file]);

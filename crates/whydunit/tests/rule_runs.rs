@@ -32,10 +32,8 @@ fn tool(words: &[&str], command: &[&Path]) -> Output {
 
 fn json(output: &Output) -> Value {
     let text = String::from_utf8_lossy(&output.stdout);
-    // What the program printed may stand before it.
-    let last = text.lines().last().unwrap_or_default();
-    let report = serde_json::from_str(&text).or_else(|_| serde_json::from_str(last));
-    report.unwrap_or_else(|error| {
+    // What the program printed is not among it.
+    serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr))
     })
 }

@@ -20,7 +20,8 @@ fn slice(arguments: &[&str], program: &str) -> String {
 }
 
 fn json(arguments: &[&str], program: &str) -> Value {
-    serde_json::from_str(&slice(arguments, program)).expect("JSON")
+    let answer: Value = serde_json::from_str(&slice(arguments, program)).expect("JSON");
+    answer["result"].clone()
 }
 
 /// A token of the DOT language: a word or a sign, or a string without its quotes.

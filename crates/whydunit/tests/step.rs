@@ -73,7 +73,7 @@ fn all_steps_as_data() {
     let saved = saved("order", &[]);
     let output = run(&["step", "--json", plain(&saved.file)]);
     let data: Value = serde_json::from_str(&text(&output)).expect("JSON");
-    let steps = data["steps"].as_array().expect("steps");
+    let steps = data["result"]["steps"].as_array().expect("steps");
     let threads: std::collections::BTreeSet<i64> =
         steps.iter().filter_map(|step| step["thread"].as_i64()).collect();
     assert_eq!(threads.len(), 2, "the value came from another thread");

@@ -46,7 +46,9 @@ fn blamed(source: &Path) -> u64 {
 
 fn json(arguments: &[&str]) -> Value {
     let output = run(arguments);
-    serde_json::from_str(&text(&output)).unwrap_or_else(|_| panic!("{}", errors(&output)))
+    let answer: Value =
+        serde_json::from_str(&text(&output)).unwrap_or_else(|_| panic!("{}", errors(&output)));
+    answer["result"].clone()
 }
 
 /// How many statements are shown before that line; none if it is not among them.
@@ -88,7 +90,7 @@ fn a_full_stack_is_told_by_the_calls_that_come_again() {
             text(&why.env("PADDING", "x".repeat(padding)).output().expect("the tool"))
         };
         let report: Value = serde_json::from_str(&why(&["--json"])).expect("a report");
-        let recursion = &report["recursion"];
+        let recursion = &report["result"]["recursion"];
         let calls = recursion["calls"].as_array().expect("calls");
         let lines: Vec<_> = calls.iter().filter_map(|call| call["line"].as_u64()).collect();
         let told = rounds.iter().find(|(calls, ..)| *calls == *lines);

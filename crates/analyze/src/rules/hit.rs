@@ -2,6 +2,7 @@
 //! forget.
 
 use super::machine::chains::Link;
+use base::Position;
 use rustc_hash::FxHashMap;
 
 /// What a hit is about.
@@ -103,6 +104,10 @@ pub struct Hit {
     pub chains: Vec<Chain>,
     /// Instructions executed before.
     pub time: u64,
+    /// When exactly, if that is known.
+    pub position: Option<Position>,
+    /// The thread, as the kernel numbers it.
+    pub thread: u32,
     /// How often.
     pub count: u64,
     /// Whether what pointers were made from was guessed.

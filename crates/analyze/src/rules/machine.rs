@@ -48,6 +48,7 @@ use crate::model::mappings::{Change, Mappings};
 use crate::model::stacks::{StackId, Stacks};
 use crate::model::threads::Threads;
 use crate::model::variables::Variables;
+use base::{Address, Position, Tick};
 use cells::{Cell, Memory};
 use chains::{Chains, Node};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER};
@@ -85,6 +86,25 @@ pub const RESULT: usize = 0;
 /// rdi, rsi, rdx, rcx, r8, r9.
 pub const ARGUMENTS: [usize; 6] = [7, 6, 2, 1, 8, 9];
 
+/// The position of a process whose instructions are followed: ticks are counted path by path.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    /// Ticks before the path that is followed; nothing if nobody said where the run begins.
+    pub tick: Option<Tick>,
+    /// Ticks in the path before the instruction that is looked at, and its address.
+    pub here: (u16, u64),
+}
+
+impl Clock {
+    /// The position.
+    #[must_use]
+    pub fn position(&self) -> Option<Position> {
+        let (ticks, pc) = self.here;
+        let tick = Tick(self.tick?.0 + u64::from(ticks));
+        Some(Position { tick, pc: Address(pc) })
+    }
+}
+
 /// The machine.
 #[derive(Clone, Default)]
 pub struct Machine {
@@ -94,6 +114,8 @@ pub struct Machine {
     pub watches_writes: bool,
     /// Instructions executed so far.
     pub time: u64,
+    /// Where exactly it is.
+    pub clock: Clock,
     /// Blocks.
     pub blocks: Blocks,
     /// Chains.
@@ -143,6 +165,12 @@ impl Machine {
     #[must_use]
     pub fn running(&self) -> &Thread {
         self.threads.now()
+    }
+
+    /// The thread that runs, as the kernel numbers it; 0 if the stream has not said.
+    #[must_use]
+    pub fn thread_id(&self) -> u32 {
+        self.threads.running().kernel_id.unwrap_or(0)
     }
 
     /// All threads.

@@ -41,7 +41,7 @@ pub fn finding(hit: &Hit, program: &Program) -> Finding {
         title: hit.title.clone(),
         confidence: if hit.guessed { Confidence::High } else { Confidence::Certain },
         place: own_place(&hit.stack, program),
-        moment: None,
+        when: None,
         evidence,
     }
 }

@@ -5,6 +5,8 @@ use super::detector::Detector;
 use super::machine::Access;
 use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
+use crate::semantics::Form;
+use base::Tick;
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
 use events::shape::{self, Shape, Source};
 use events::suspicion::Suspicion as Met;
@@ -58,12 +60,32 @@ struct Compiled {
     codes: Vec<Code>,
     /// For each instruction how many accesses of the shape were made with it and before it.
     made: Vec<u16>,
+    /// Whether each instruction is a tick when it has executed, if it is no conditional branch that was not
+    /// taken.
+    ticks: Vec<bool>,
     /// Whether the shape and the fields of a record tell all accesses, and no values are observed:
     /// then nothing needs to be expanded.
     is_plain: bool,
 }
 
+impl Compiled {
+    /// Ticks of the first so many instructions. Superblocks run on past branches that are not taken.
+    fn ticks(&self, executed: u16, taken: bool) -> u16 {
+        let Some(last) = usize::from(executed).checked_sub(1) else { return 0 };
+        let (Some(code), Some(is_tick)) = (self.codes.get(last), self.ticks.get(last)) else {
+            return 0;
+        };
+        let conditional = matches!(code.meaning.form, Form::Branch(_));
+        code.ticks_before + u16::from(*is_tick && (taken || !conditional))
+    }
+}
+
 impl Stream {
+    /// Says at which tick the run begins, so that what is found has its position.
+    pub fn begin_at(&mut self, tick: Tick) {
+        self.feed.detector.machine.clock.tick = Some(tick);
+    }
+
     /// A stream for a detector.
     #[must_use]
     pub fn new(detector: Detector) -> Self {
@@ -228,10 +250,14 @@ impl Feed {
         if self.shapes[number].codes.is_empty() {
             self.shapes[number] = self.compile(path.shape);
         }
-        match self.shapes[number].is_plain && !path.interrupted {
+        let done = match self.shapes[number].is_plain && !path.interrupted {
             true => self.plain_path(path),
             false => self.expanded_path(path),
+        };
+        if let Some(tick) = &mut self.detector.machine.clock.tick {
+            tick.0 += u64::from(self.shapes[number].ticks(path.executed, path.taken));
         }
+        done
     }
 
     /// Goes through a path whose accesses need no expansion.
@@ -288,6 +314,7 @@ impl Feed {
     fn compile(&mut self, shape: &Shape) -> Compiled {
         let mut codes = Vec::with_capacity(shape.instructions.len());
         let mut constants = Constants::default();
+        let (mut ticks, mut passed) = (Vec::new(), 0);
         for instruction in &shape.instructions {
             let place = self.detector.machine.chains.place(instruction.pc);
             let (pc, bytes) = (instruction.pc, instruction.code());
@@ -295,6 +322,9 @@ impl Feed {
             if code.takes_frame_address() {
                 code.function = self.detector.machine.locals.function(pc);
             }
+            code.ticks_before = passed;
+            passed += u16::from(code.meaning.form.is_tick(pc, false));
+            ticks.push(code.meaning.form.is_tick(pc, true));
             codes.push(code);
         }
         let made = |index| shape.accesses.partition_point(|access| access.index <= index) as u16;
@@ -303,7 +333,7 @@ impl Feed {
             plain && access.value.is_none()
         };
         let is_plain = shape.accesses.iter().all(told) && !self.detector.machine.needs.contents;
-        Compiled { made: (0..codes.len() as u16).map(made).collect(), codes, is_plain }
+        Compiled { made: (0..codes.len() as u16).map(made).collect(), codes, ticks, is_plain }
     }
 
     fn fault(&mut self, pc: u64, bytes: &[u8], access: Access) {

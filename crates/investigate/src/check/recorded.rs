@@ -4,8 +4,8 @@ use super::choose::Chosen;
 use super::watch::{Found, Watch};
 use crate::error::fault_or_input;
 use crate::notices::Notices;
-use base::ModuleMap;
 use base::allocator::Allocators;
+use base::{ModuleMap, Tick};
 use events::plan::HeapFunction;
 use recording::log::{self, Entry};
 use recording::{Origin, ProcessStart, Recording};
@@ -18,8 +18,9 @@ pub fn check(
     chosen: &Chosen,
     notices: &Notices,
 ) -> anyhow::Result<Found> {
-    let watch = Watch::new(chosen);
-    let (plan, consumer) = watch.replayed(process as i32, &mapped(session, process)?);
+    let watch = Watch::of_recording(chosen, session.recording(), process);
+    let maps = mapped(session, process)?;
+    let (plan, consumer) = watch.replayed(process as i32, &maps, begin(session, process)?);
     let mut consumer = Some(consumer);
     let mut make = |_| consumer.take().unwrap_or_else(|| Box::new(events::Discard::default()));
     let (replayed, mut crashes) = session
@@ -36,6 +37,18 @@ pub fn check(
         found.unfollowed = true;
     }
     Ok(found)
+}
+
+/// The tick at which the replay of a process begins, which leads through those that it was forked from.
+fn begin(session: &Session, process: u32) -> anyhow::Result<Tick> {
+    let first = session.path_to(process).first().copied().unwrap_or(process);
+    let mut log = log::entries(session.recording().log(first)?);
+    Ok(log
+        .find_map(|(entry, _)| match entry {
+            Entry::Image(image) => Some(Tick(image.time)),
+            _ => None,
+        })
+        .unwrap_or_default())
 }
 
 /// Which of the programs that its process executed one after the other, from 0.

@@ -8,16 +8,18 @@ use super::forks::{Follower, Forks};
 use super::modules::{Modules, Wanted, is_c_library};
 use super::suspicion::Doubt;
 use super::switch::Switch;
+use crate::threads::Threads;
 use analyze::rules::detector::{Detector, Undecided};
 use analyze::rules::hit::Hit;
 use analyze::rules::machine::Access;
 use analyze::rules::report;
 use analyze::rules::stream::{Stream, Suspicion};
 use analyze::rules::suppress::{self, NamedFrame, Suppression};
-use base::{Address, CrashReport, Finding, ModuleMap};
+use base::{Address, CrashReport, Finding, ModuleMap, ProcessNumber, Tick, When};
 use engine::host::Resolve;
 use events::plan::{Execution, Observe, Stops, Syscalls};
 use events::{Consumer, Plan, Process};
+use recording::Recording;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -34,6 +36,30 @@ pub struct Watch {
     /// Functions that rules name.
     called: Vec<String>,
     switch: Option<Switch>,
+    /// The process of a recording that is replayed, if one is.
+    located: Option<Located>,
+}
+
+/// A process of a recording: what it takes to say when something in it happened.
+#[derive(Clone)]
+pub struct Located {
+    process: ProcessNumber,
+    threads: Threads,
+}
+
+impl Located {
+    /// A process by its number.
+    pub fn of(recording: &Recording, process: u32) -> Self {
+        let threads = Threads::of(recording, process);
+        Self { process: ProcessNumber(process), threads }
+    }
+
+    /// When something was found.
+    pub fn when(&self, hit: &Hit) -> Option<When> {
+        let position = hit.position?;
+        let thread = self.threads.number(hit.thread as i32, position.tick);
+        Some(When { process: self.process, thread, position })
+    }
 }
 
 /// What the consumers of all processes share.
@@ -108,7 +134,13 @@ impl Watch {
             detector: Box::new(detector),
             shared: Arc::new(shared),
             switch: chosen.switch.clone(),
+            located: None,
         }
+    }
+
+    /// The same over a process of a recording.
+    pub fn of_recording(chosen: &Chosen, recording: &Recording, process: u32) -> Self {
+        Self { located: Some(Located::of(recording, process)), ..Self::new(chosen) }
     }
 
     /// What has to be observed.
@@ -157,9 +189,21 @@ impl Watch {
 
     /// The consumer of a process of a recording, and the plan for its replay: functions by the
     /// addresses that they have in these mappings.
-    pub fn replayed(&self, process: i32, maps: &[ModuleMap]) -> (Plan, Box<dyn Consumer>) {
+    /// `begin` is the tick at which the replay begins.
+    pub fn replayed(
+        &self,
+        process: i32,
+        maps: &[ModuleMap],
+        begin: Tick,
+    ) -> (Plan, Box<dyn Consumer>) {
         let (plan, modules) = self.mapped(maps);
-        (plan, Box::new(self.feed(process, modules)))
+        let mut feed = self.feed(process, modules);
+        if let Some(stream) =
+            feed.stream.as_mut().filter(|_| plan.observe.execution > Execution::Unobserved)
+        {
+            stream.begin_at(begin);
+        }
+        (plan, Box::new(feed))
     }
 
     /// A detector for a process of a recording, which is told of these mappings, and the plan for its
@@ -232,7 +276,8 @@ impl Watch {
             }
             let program = modules.program();
             for hit in detector.hits() {
-                found.add(*process, hit, &program, &self.shared.suppressions);
+                let when = self.located.as_ref().and_then(|located| located.when(hit));
+                found.add((*process, when), hit, &program, &self.shared.suppressions);
             }
         }
         if self.shared.first_only {
@@ -293,7 +338,7 @@ impl Found {
     }
 
     fn tell(&mut self, told: Told) {
-        match self.told.iter_mut().find(|known| known.finding == told.finding) {
+        match self.told.iter_mut().find(|known| is_same(&known.finding, &told.finding)) {
             Some(known) => {
                 known.count += told.count;
                 known.processes.extend(told.processes);
@@ -305,7 +350,7 @@ impl Found {
     /// Adds what a rule found in a process.
     pub fn add(
         &mut self,
-        process: i32,
+        (process, when): (i32, Option<When>),
         hit: &Hit,
         program: &Program,
         suppressions: &[Suppression],
@@ -315,11 +360,18 @@ impl Found {
             self.suppressed += 1;
             return;
         }
-        let (finding, suppression) =
-            (report::finding(hit, program), suppress::write(&hit.rule, &frames));
+        let finding = Finding { when, ..report::finding(hit, program) };
+        let suppression = suppress::write(&hit.rule, &frames);
         let processes = BTreeSet::from([process]);
         self.tell(Told { finding, suppression, count: hit.count, processes });
     }
+}
+
+/// Whether two findings are the same but for when they were made.
+fn is_same(one: &Finding, other: &Finding) -> bool {
+    let Finding { kind, title, confidence, place, evidence, when: _ } = one;
+    (kind, title, confidence, place, evidence)
+        == (&other.kind, &other.title, &other.confidence, &other.place, &other.evidence)
 }
 
 /// What the rules of a detector need to see.

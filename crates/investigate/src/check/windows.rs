@@ -5,7 +5,7 @@
 use super::choose::Chosen;
 use super::modules::Modules;
 use super::recorded::mapped;
-use super::watch::{Found, Watch, fault};
+use super::watch::{Found, Located, Watch, fault};
 use crate::error::fault_or_input;
 use crate::program::program_of;
 use crate::scene::{At, registers_of};
@@ -14,7 +14,7 @@ use analyze::rules::machine::{Start, Words};
 use analyze::rules::needs::is_local;
 use analyze::rules::stream::{Stream, Suspicion};
 use anyhow::Context;
-use base::CrashReport;
+use base::{CrashReport, Tick};
 use events::plan::Execution;
 use events::suspicion::Suspicion as Met;
 use events::{Consumer, Plan};
@@ -61,13 +61,13 @@ pub struct Decided {
 
 /// Something that a window leads to.
 #[derive(Clone, Copy)]
-struct Case<'a> {
+struct Suspect<'a> {
     time: u64,
     suspicion: Option<Suspicion>,
     crash: Option<&'a CrashReport>,
 }
 
-/// What a window says of a case.
+/// What a window says of a suspect.
 enum Verdict {
     /// A rule found something; whether the chain of a pointer goes back further.
     Found { cut: bool },
@@ -85,49 +85,53 @@ pub fn decide(
     crash: Option<&CrashReport>,
     (chosen, look): (&Chosen, Look),
 ) -> anyhow::Result<Decided> {
-    let mut court = Court::new(session, start, chosen)?;
-    let end = court.line.end().map_err(fault_or_input)?.time;
-    let cases = cases(suspicions, crash, look.moments, end);
-    let begins =
-        |case: &Case<'_>| PARTS.map(|part| case.time.saturating_sub((look.longest / part).max(1)));
-    let marks = court.marks(cases.iter().flat_map(begins).collect())?;
+    let mut checker = WindowChecker::new(session, start, chosen)?;
+    let end = checker.line.end().map_err(fault_or_input)?.time;
+    let suspects = suspects(suspicions, crash, look.moments, end);
+    let begins = |suspect: &Suspect<'_>| {
+        PARTS.map(|part| suspect.time.saturating_sub((look.longest / part).max(1)))
+    };
+    let snapshots = checker.snapshots(suspects.iter().flat_map(begins).collect())?;
     let (mut hits, mut open) = (Vec::new(), 0);
-    for case in &cases {
-        let decided = court.hear(case, begins(case), &marks, &mut hits)?;
-        open += usize::from(!decided && case.suspicion.is_some());
+    for suspect in &suspects {
+        let decided = checker.confirm(suspect, begins(suspect), &snapshots, &mut hits)?;
+        open += usize::from(!decided && suspect.suspicion.is_some());
     }
     let mut decided = Decided { found: Found::default(), open };
-    decided.found.broken = court.broken;
-    let program = court.modules.program();
+    decided.found.broken = checker.broken;
+    let program = checker.modules.program();
+    let located = Located::of(session.recording(), start.process);
     for hit in &hits {
-        decided.found.add(start.pid, hit, &program, &chosen.suppressions);
+        let when = located.when(hit);
+        decided.found.add((start.pid, when), hit, &program, &chosen.suppressions);
     }
     Ok(decided)
 }
 
 /// What there is to decide in a process that ended at this time.
-fn cases<'a>(
+fn suspects<'a>(
     suspicions: &[Suspicion],
     crash: Option<&'a CrashReport>,
     moments: u64,
     end: u64,
-) -> Vec<Case<'a>> {
-    let nothing = Case { time: end, suspicion: None, crash: None };
+) -> Vec<Suspect<'a>> {
+    let nothing = Suspect { time: end, suspicion: None, crash: None };
     let suspected =
-        |one: &Suspicion| Case { time: one.time.min(end), suspicion: Some(*one), ..nothing };
-    let mut cases: Vec<Case<'_>> = suspicions.iter().map(suspected).collect();
-    cases.extend(crash.map(|crash| Case { crash: Some(crash), ..nothing }));
-    cases.extend((1..=moments).map(|part| Case { time: end / (moments + 1) * part, ..nothing }));
-    cases
+        |one: &Suspicion| Suspect { time: one.time.min(end), suspicion: Some(*one), ..nothing };
+    let mut suspects: Vec<Suspect<'_>> = suspicions.iter().map(suspected).collect();
+    suspects.extend(crash.map(|crash| Suspect { crash: Some(crash), ..nothing }));
+    suspects
+        .extend((1..=moments).map(|part| Suspect { time: end / (moments + 1) * part, ..nothing }));
+    suspects
 }
 
 /// A process, and what is needed to follow it.
-struct Court {
+struct WindowChecker {
     line: Timeline,
     /// Observes everything.
     plan: Plan,
     /// Observes allocations.
-    sketch: Plan,
+    allocations: Plan,
     modules: Modules,
     /// Knows all that is known before the process begins.
     fresh: Stream,
@@ -136,54 +140,56 @@ struct Court {
 }
 
 /// Where a window may begin.
-struct Mark {
+struct Snapshot {
     time: u64,
     standing: Standing,
     /// Knows all blocks.
     stream: Stream,
 }
 
-impl Court {
+impl WindowChecker {
     fn new(session: &Session, start: &ProcessStart, chosen: &Chosen) -> anyhow::Result<Self> {
         let rules = chosen.rules.iter().filter(|rule| is_local(rule)).cloned().collect();
         let watch = Watch::new(&Chosen { rules, ..chosen.clone() });
         let (plan, detector, modules) = watch.prepared(&mapped(session, start.process)?);
-        let sketch = Plan { stops: plan.stops.clone(), ..Plan::default() }.with_forks();
+        let allocations = Plan { stops: plan.stops.clone(), ..Plan::default() }.with_forks();
         let mut line = session.timeline(start.process).map_err(fault_or_input)?;
-        // Windows begin at marks of their own.
+        // Windows begin at snapshots of their own.
         line.limit_checkpoints(0);
-        Ok(Self { line, plan, sketch, modules, fresh: Stream::new(detector), broken: false })
+        Ok(Self { line, plan, allocations, modules, fresh: Stream::new(detector), broken: false })
     }
 
-    /// Goes through the run and leaves marks at these times.
-    fn marks(&mut self, times: BTreeSet<u64>) -> anyhow::Result<Vec<Mark>> {
+    /// Goes through the run and leaves snapshots at these times.
+    fn snapshots(&mut self, times: BTreeSet<u64>) -> anyhow::Result<Vec<Snapshot>> {
         let mut here = self.line.begin().map_err(fault_or_input)?;
         let mut stream = self.fresh.branch();
         stream.detector_mut().only_allocations();
-        let mut marks = Vec::new();
+        let mut snapshots = Vec::new();
         for time in times {
             if time > here.at.time {
-                stream = self.observe(&mut here, Some(time), self.sketch.clone(), stream)?;
+                stream = self.observe(&mut here, Some(time), self.allocations.clone(), stream)?;
             }
             let standing = self.line.copy(&here).map_err(fault_or_input)?;
-            marks.push(Mark { time, standing, stream: stream.branch() });
+            snapshots.push(Snapshot { time, standing, stream: stream.branch() });
         }
-        Ok(marks)
+        Ok(snapshots)
     }
 
-    /// Follows windows that lead to a case, until one decides it. Whether one did.
-    fn hear(
+    /// Follows windows that lead to a suspect, until one decides it. Whether one did.
+    fn confirm(
         &mut self,
-        case: &Case<'_>,
+        suspect: &Suspect<'_>,
         begins: [u64; PARTS.len()],
-        marks: &[Mark],
+        snapshots: &[Snapshot],
         hits: &mut Vec<Hit>,
     ) -> anyhow::Result<bool> {
         let mut decided = false;
         for begin in begins {
-            let Some(mark) = marks.iter().find(|mark| mark.time == begin) else { continue };
-            let stream = self.follow(case, mark, false)?;
-            let verdict = verdict(case, &stream, begin == 0);
+            let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.time == begin) else {
+                continue;
+            };
+            let stream = self.follow(suspect, snapshot, false)?;
+            let verdict = verdict(suspect, &stream, begin == 0);
             stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
             decided |= !matches!(verdict, Verdict::Open);
             if matches!(verdict, Verdict::Found { cut: false } | Verdict::Nothing) || begin == 0 {
@@ -191,36 +197,44 @@ impl Court {
             }
         }
         // What was written nobody can guess.
-        let helps = case.suspicion.is_none_or(|one| !matches!(one.met, Met::Unwritten(_)));
-        let last = marks.iter().find(|mark| mark.time == begins[PARTS.len() - 1]);
-        if let Some(mark) = last.filter(|mark| !decided && helps && mark.time > 0) {
-            let stream = self.follow(case, mark, true)?;
-            decided = matches!(verdict(case, &stream, false), Verdict::Found { .. });
+        let helps = suspect.suspicion.is_none_or(|one| !matches!(one.met, Met::Unwritten(_)));
+        let last = snapshots.iter().find(|snapshot| snapshot.time == begins[PARTS.len() - 1]);
+        if let Some(snapshot) = last.filter(|snapshot| !decided && helps && snapshot.time > 0) {
+            let stream = self.follow(suspect, snapshot, true)?;
+            decided = matches!(verdict(suspect, &stream, false), Verdict::Found { .. });
             stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
         }
         Ok(decided)
     }
 
-    /// Follows everything from a mark to a case. `guesses`: what older pointers were made from.
-    fn follow(&mut self, case: &Case<'_>, mark: &Mark, guesses: bool) -> anyhow::Result<Stream> {
-        let mut stream = match mark.time {
+    /// Follows everything from a snapshot to a suspect. `guesses`: what older pointers were made from.
+    fn follow(
+        &mut self,
+        suspect: &Suspect<'_>,
+        snapshot: &Snapshot,
+        guesses: bool,
+    ) -> anyhow::Result<Stream> {
+        let mut stream = match snapshot.time {
             0 => self.fresh.branch(),
             _ => {
-                let mut stream = mark.stream.branch();
-                let suspects = case.suspicion.map(|one| one.pc).into_iter().collect();
+                let mut stream = snapshot.stream.branch();
+                let places = suspect.suspicion.map(|one| one.pc).into_iter().collect();
                 let words = match guesses {
-                    true => Some(words(self.line.copy(&mark.standing).map_err(fault_or_input)?)),
+                    true => {
+                        Some(words(self.line.copy(&snapshot.standing).map_err(fault_or_input)?))
+                    }
                     false => None,
                 };
-                let start = Start { words, ..beginning(&mark.standing) };
-                stream.detector_mut().begin_window(&start, suspects);
+                let start = Start { words, ..beginning(&snapshot.standing) };
+                stream.detector_mut().begin_window(&start, places);
                 stream
             }
         };
-        let mut from = self.line.copy(&mark.standing).map_err(fault_or_input)?;
-        let to = case.crash.is_none().then_some(case.time + BEHIND);
+        let mut from = self.line.copy(&snapshot.standing).map_err(fault_or_input)?;
+        stream.begin_at(Tick(from.at.time));
+        let to = suspect.crash.is_none().then_some(suspect.time + BEHIND);
         stream = self.observe(&mut from, to, self.plan.clone(), stream)?;
-        if let Some(crash) = case.crash {
+        if let Some(crash) = suspect.crash {
             fault(&mut stream, crash);
         }
         self.broken |= stream.broken;
@@ -236,8 +250,8 @@ impl Court {
         stream: Stream,
     ) -> anyhow::Result<Stream> {
         let back = Arc::new(Mutex::new(None));
-        let sketches = plan.observe.execution < Execution::Addresses;
-        let carrier = Carrier { stream: Some(stream), sketches, back: back.clone() };
+        let allocations_only = plan.observe.execution < Execution::Addresses;
+        let carrier = Carrier { stream: Some(stream), allocations_only, back: back.clone() };
         let to = to.map(|time| Instant { time, pc: None });
         self.line.observe_on(from, to, plan, Box::new(carrier)).map_err(fault_or_input)?;
         let stream = back.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -278,10 +292,10 @@ fn words(standing: Standing) -> Words {
     })
 }
 
-/// What a stream that was told of a window says of a case. `whole`: the window is all that led there.
-fn verdict(case: &Case<'_>, stream: &Stream, whole: bool) -> Verdict {
+/// What a stream that was told of a window says of a suspect. `whole`: the window is all that led there.
+fn verdict(suspect: &Suspect<'_>, stream: &Stream, whole: bool) -> Verdict {
     let detector = stream.detector();
-    let is_about = |hit: &&Hit| case.suspicion.is_none_or(|suspicion| answers(hit, suspicion));
+    let is_about = |hit: &&Hit| suspect.suspicion.is_none_or(|suspicion| answers(hit, suspicion));
     let mut about = detector.hits().iter().filter(is_about).peekable();
     if about.peek().is_some() {
         let cut = !about.any(|hit| !is_cut(hit));
@@ -289,7 +303,7 @@ fn verdict(case: &Case<'_>, stream: &Stream, whole: bool) -> Verdict {
     }
     let accesses = |one: Suspicion| matches!(one.met, Met::OutsideBlocks { .. });
     let known = |one: Suspicion| accesses(one) && !detector.is_unknown(one.pc);
-    match whole || case.suspicion.is_some_and(known) {
+    match whole || suspect.suspicion.is_some_and(known) {
         true => Verdict::Nothing,
         false => Verdict::Open,
     }
@@ -327,7 +341,7 @@ fn keep(hits: &mut Vec<Hit>, hit: &Hit) {
 struct Carrier {
     stream: Option<Stream>,
     /// Whether only allocations are told.
-    sketches: bool,
+    allocations_only: bool,
     back: Arc<Mutex<Option<Stream>>>,
 }
 
@@ -335,7 +349,7 @@ impl Consumer for Carrier {
     fn records(&mut self, bytes: &[u8]) {
         let Some(stream) = &mut self.stream else { return };
         stream.records(bytes);
-        if self.sketches {
+        if self.allocations_only {
             stream.detector_mut().machine.condense();
         }
     }

@@ -56,7 +56,7 @@ impl Check {
         let found = recorded::check(&session, process, chosen, &render::notices())?;
         let style = Style::of(&std::io::stderr());
         let text = if self.json {
-            render::json::render("check", json!({}), found.findings())
+            render::json::render("check", &found.findings(), json!({}))
         } else {
             render::finding::render_all(&found.findings(), style).join("\n")
         };

@@ -117,7 +117,7 @@ impl Correlate {
         if let Some(rule) = &self.output.explain {
             let rule = explain::read_rule(&analysis, rule)?;
             let explained = if self.output.json {
-                json::render("correlate", explanation::json(&analysis, &rule), Vec::new())
+                json::result("correlate", explanation::json(&analysis, &rule))
             } else {
                 explanation::text(&analysis, &rule, Paint::new(render::wants_colour()))
             };
@@ -179,7 +179,7 @@ impl Correlate {
                 "skipped": analysis.tree.skipped,
                 "rules": rules,
             });
-            json::render("correlate", details, found.to_vec())
+            json::render("correlate", found, details)
         } else if self.output.sarif {
             let meaning = "A function updates a variable and forgets one that goes with it";
             sarif::render(found, &sarif::Kinds::from([(report::KIND, meaning)]))

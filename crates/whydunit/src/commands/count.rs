@@ -2,7 +2,7 @@
 
 use super::run::Guest;
 use crate::exit::Exit;
-use crate::render::Output;
+use crate::render::{self, Output};
 use investigate::count::{Report, count};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ impl Count {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
         let (all, outcome) = count(|plan, make| self.guest.run(plan, make))?;
         let report = Report::of(&all);
-        let text = if self.json { serde_json::to_string(&report)? + "\n" } else { table(&report) };
+        let text = if self.json { render::json::result("count", &report) } else { table(&report) };
         self.guest.report(&outcome, &mut Output::Error, false)?;
         output.write(&text)?;
         Ok(self.guest.exit(&outcome))

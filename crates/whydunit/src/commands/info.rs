@@ -3,8 +3,7 @@
 mod text;
 
 use crate::exit::Exit;
-use crate::render;
-use crate::render::style::Style;
+use crate::render::{self, Output};
 use anyhow::{Context, anyhow};
 use recording::format::VERSION;
 use recording::{Completeness, Meta, ProcessEnd, ProcessStart, Recording, Summary};
@@ -29,6 +28,9 @@ pub struct Info {
     /// Print JSON
     #[arg(long)]
     json: bool,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// What is told of a recording: the fields of `--json`.
@@ -78,15 +80,16 @@ impl Info {
     /// Reads the recording and tells what is in it.
     pub fn run(self) -> anyhow::Result<Exit> {
         let name = self.file.display().to_string();
+        let mut output = Output::answer(self.output.as_deref(), self.json)?;
         let recording = Recording::open(&self.file).map_err(|error| anyhow!("{name} {error}"))?;
         let state = recording.verify().with_context(|| format!("cannot read {name}"))?;
         let contents = Contents::of(&recording, &state, name);
         let text = if self.json {
-            serde_json::to_string(&contents)? + "\n"
+            render::json::result("info", &contents)
         } else {
-            text::page(&contents, Style::of(&std::io::stdout()))
+            text::page(&contents, output.style())
         };
-        render::print(&text)?;
+        output.write(&text)?;
         Ok(if state == Completeness::Whole { Exit::Clean } else { Exit::Findings })
     }
 }

@@ -77,7 +77,7 @@ impl Linearize {
             all.push(self.judge_file(path)?);
         }
         let text = if self.json {
-            json::render(&all)?
+            json::render(&all)
         } else {
             all.iter().map(|judged| terminal::render(judged, colour)).collect()
         };

@@ -1,7 +1,7 @@
 //! `whydunit replay`: a recording again, without the inputs, files, clock and network of that day.
 
 use crate::exit::Exit;
-use crate::render;
+use crate::render::{self, Output};
 use anyhow::anyhow;
 use base::Moment;
 use base::replayed::{ProcessReplay, Replayed};
@@ -52,6 +52,9 @@ pub struct Replay {
     /// Print the result as JSON to standard output; the program's output is not shown
     #[arg(long)]
     json: bool,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Serialize)]
@@ -82,11 +85,12 @@ impl Replay {
             Some(number) => vec![number],
             None => begun(session.recording()),
         };
+        let output = Output::answer(self.output.as_deref(), self.json)?;
         if self.entries {
             return list(&session, &numbers);
         }
         if !self.at.is_empty() {
-            return self.visit();
+            return self.visit(output);
         }
         let mut reports: Vec<Report> = Vec::new();
         let several = numbers.len() > 1 && !self.silent && !self.json;
@@ -107,25 +111,26 @@ impl Replay {
         reports.sort_by_key(|report| report.process);
         outputs.write(&mut std::io::stdout(), &mut std::io::stderr())?;
         let diverged = reports.iter().any(|report| report.replayed.divergence.is_some());
-        self.show(&reports)?;
+        self.show(output, &reports)?;
         let cut = self.check && !session.recording().is_complete();
         Ok(if diverged || cut { Exit::Findings } else { Exit::Clean })
     }
 
     /// Shows moments.
-    fn visit(&self) -> anyhow::Result<Exit> {
+    fn visit(&self, mut output: Output) -> anyhow::Result<Exit> {
         let case = Case::open(&self.file, render::notices())?;
         let process = case.process(self.process)?;
         let mut line = case.timeline(process)?;
+        let mut all = Vec::new();
         for moment in &self.at {
             let standing = moments::seek(&case, process, &mut line, moment)?;
-            let seen = Seen::of(&case, process, &standing)?;
-            let text = match self.json {
-                true => serde_json::to_string(&seen)? + "\n",
-                false => render::scene::text(&seen),
-            };
-            render::print(&text)?;
+            all.push(Seen::of(&case, process, &standing)?);
         }
+        let text = match self.json {
+            true => render::json::result("replay", &all),
+            false => all.iter().map(render::scene::text).collect(),
+        };
+        output.write(&text)?;
         Ok(Exit::Clean)
     }
 
@@ -146,10 +151,9 @@ impl Replay {
         Ok(replays.into_iter().map(report).collect())
     }
 
-    fn show(&self, reports: &[Report]) -> anyhow::Result<()> {
+    fn show(&self, mut output: Output, reports: &[Report]) -> anyhow::Result<()> {
         if self.json {
-            println!("{}", serde_json::to_string_pretty(reports)?);
-            return Ok(());
+            return output.write(&render::json::result("replay", reports));
         }
         for Report { process, replayed, counts } in reports {
             if let Some(divergence) = &replayed.divergence {

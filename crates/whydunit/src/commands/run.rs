@@ -324,7 +324,7 @@ impl Guest {
     }
 
     fn write(&self, report: &RunReport, to: &mut Output, json: bool) -> anyhow::Result<()> {
-        let text = if json { report.json()? } else { report.text(to.style()) };
+        let text = if json { report.json("run") } else { report.text(to.style()) };
         to.write(&text)
     }
 

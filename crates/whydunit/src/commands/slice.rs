@@ -2,14 +2,14 @@
 
 use super::run::Guest;
 use crate::exit::Exit;
-use crate::render;
 use crate::render::slice::{dot, instructions, pager, text};
 use crate::render::style::Style;
+use crate::render::{self, Output};
 use analyze::slice::ending::Asked;
 use analyze::slice::view::Unfold;
 use analyze::slice::{Follow, Slice as Answer, View};
 use anyhow::{Context, bail};
-use base::{Moment, ThreadNumber};
+use base::{Moment, Position, ThreadNumber};
 use investigate::Case;
 use investigate::slicing::instructions::list;
 use investigate::slicing::query::{Chop, NODES};
@@ -92,9 +92,12 @@ pub struct Slice {
     /// Show instructions instead of statements
     #[arg(long)]
     instructions: bool,
-    /// Print JSON
+    /// Print JSON, alone on standard output
     #[arg(long)]
     json: bool,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Print a graph for Graphviz
     #[arg(long, conflicts_with = "json")]
     dot: bool,
@@ -165,6 +168,8 @@ struct Report<'a> {
     question: &'a str,
     thread: ThreadNumber,
     step: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    position: Option<Position>,
     executions: u64,
     instructions_walked: u64,
     bypassed_registers: u64,
@@ -178,6 +183,7 @@ impl Slice {
         if let Some(file) = self.save.as_ref().filter(|file| !self.force && file.exists()) {
             bail!("{} is there already; --force overwrites it", file.display());
         }
+        let output = Output::answer(self.output.as_deref(), self.json || self.dot)?;
         let (query, notices) = (self.query(), render::notices());
         let (execution, asked, answer) = match &self.events {
             Some(events) => {
@@ -195,7 +201,7 @@ impl Slice {
             }
         };
         execution.complete()?;
-        self.show(&execution, &asked, &answer)
+        self.show(output, &execution, (&asked, &answer))
     }
 
     /// Saves the answer as a recording of its own.
@@ -220,18 +226,25 @@ impl Slice {
         Ok(())
     }
 
-    fn show(&self, execution: &Execution, asked: &Asked, answer: &Answer) -> anyhow::Result<Exit> {
+    fn show(
+        &self,
+        mut output: Output,
+        execution: &Execution,
+        (asked, answer): (&Asked, &Answer),
+    ) -> anyhow::Result<Exit> {
         if self.instructions && !self.dot {
             let listed = list(execution, answer);
             let out = match self.json {
-                true => serde_json::to_string(&listed)? + "\n",
+                true => render::json::result("slice", &listed),
                 false => instructions::text(&listed),
             };
-            render::print(&out).context("standard output")?;
+            output.write(&out)?;
             return Ok(Exit::Clean);
         }
         let view = execution.view(answer, self.unfolded());
-        let navigable = view.statements.iter().any(|statement| statement.place.file.is_some());
+        let shown = matches!(output, Output::Standard);
+        let navigable =
+            shown && view.statements.iter().any(|statement| statement.place.file.is_some());
         if navigable && !self.json && !self.dot && !self.no_pager && pager::is_possible() {
             pager::show(&asked.words, &view).context("the terminal")?;
             return Ok(Exit::Clean);
@@ -243,17 +256,18 @@ impl Slice {
                 question: &asked.words,
                 thread: execution.thread(asked.thread, execution.trace.tick()),
                 step: asked.moment.0,
+                position: execution.trace.position(asked.moment),
                 executions: answer.executions(),
                 instructions_walked: answer.walked,
                 bypassed_registers: answer.bypassed,
                 view: &view,
             };
-            serde_json::to_string_pretty(&report)? + "\n"
+            render::json::result("slice", &report)
         } else {
-            self.text(execution, (asked, answer), &view)
+            self.text(execution, (asked, answer), &view, output.style())
                 + &without_source(execution, answer, &view).unwrap_or_default()
         };
-        render::print(&out).context("standard output")?;
+        output.write(&out)?;
         Ok(Exit::Clean)
     }
 
@@ -295,8 +309,8 @@ impl Slice {
         execution: &Execution,
         (asked, answer): (&Asked, &Answer),
         view: &View,
+        style: Style,
     ) -> String {
-        let style = Style::of(&std::io::stdout());
         let (statements, executions) = (view.statements.len(), answer.executions());
         let mut out = format!(
             "{}: {statements} statements, {executions} of {} instructions looked at\n",

@@ -36,7 +36,7 @@ impl Step {
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut stepper = Stepper::open(&self.file, render::notices())?;
         if self.json {
-            let text = serde_json::to_string_pretty(&show::all(&mut stepper)?)? + "\n";
+            let text = render::json::result("step", show::all(&mut stepper)?);
             render::print(&text).context("standard output")?;
             return Ok(Exit::Clean);
         }

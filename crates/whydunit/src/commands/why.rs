@@ -2,14 +2,14 @@
 
 use super::run::Guest;
 use crate::exit::Exit;
-use crate::render::style::Style;
-use crate::render::{self, shell};
+use crate::render::{self, Output, shell};
 use analyze::slice::explain::Explanation;
-use anyhow::Context;
+use investigate::crash::Crash;
 use investigate::slicing::recursion::Endless;
 use investigate::slicing::windows;
 use investigate::{Case, Diagnosis};
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// Arguments of `whydunit why`.
 #[derive(clap::Args)]
@@ -28,9 +28,12 @@ pub struct Why {
     /// Most memory for what is kept of a recording; the rest is replayed again
     #[arg(long, value_name = "SIZE", value_parser = windows::size, default_value_t = windows::MEMORY)]
     memory: u64,
-    /// Print JSON
+    /// Print JSON, alone on standard output
     #[arg(long)]
     json: bool,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Which process, by its number in `whydunit info`; the one that failed, or the program, if not given
     #[arg(long, value_name = "N")]
     process: Option<u32>,
@@ -64,16 +67,17 @@ impl<'a> Report<'a> {
 impl Why {
     /// Runs the program and explains its end.
     pub fn run(self) -> anyhow::Result<Exit> {
+        let mut output = Output::answer(self.output.as_deref(), self.json)?;
         let case = Case::of(self.guest.job(), render::notices())?;
         let diagnosis = Diagnosis::of(&case, case.process(self.process)?, self.memory)?;
         let out = if self.json {
-            serde_json::to_string_pretty(&Report::of(&diagnosis))? + "\n"
+            let findings = diagnosis.execution.crash().map(Crash::of);
+            render::json::render("why", findings.as_slice(), Report::of(&diagnosis))
         } else {
             let command = self.guest.command().iter().map(|part| part.to_string_lossy());
-            let style = Style::of(&std::io::stdout());
-            render::why::text(&diagnosis, self.all, &shell::line(command), style)
+            render::why::text(&diagnosis, self.all, &shell::line(command), output.style())
         };
-        render::print(&out).context("standard output")?;
+        output.write(&out)?;
         Ok(if diagnosis.has_failed() { Exit::Findings } else { Exit::Clean })
     }
 }

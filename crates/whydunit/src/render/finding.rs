@@ -161,7 +161,7 @@ mod tests {
             title: "the list has lost a node".into(),
             confidence: Confidence::Certain,
             place: Some(line.clone()),
-            moment: None,
+            when: None,
             evidence: vec![
                 Step::new("#0 main").at(line.clone()).with("a", "1").with("b", "2"),
                 Step::new("it was freed").at(line),
@@ -188,7 +188,7 @@ whydunit: the list has lost a node
             title: "freed memory is used".into(),
             confidence: Confidence::Certain,
             place: Some(Place::line("/gone/a.c", line)),
-            moment: None,
+            when: None,
             evidence,
         };
         let chain = |first: &str, last: &str| {

@@ -1,38 +1,44 @@
-//! Findings as JSON: the report that programs and `--baseline` read.
+//! The one envelope in which every command gives its answer to programs: `--json`.
 
 use base::Finding;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Raised when the meaning of a field changes.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
-/// A report. What an analysis has to say beyond its findings is in `details`.
-#[derive(Serialize, Deserialize)]
-pub struct Report {
+/// An answer.
+#[derive(Serialize)]
+struct Envelope<'a, F, R> {
     /// Always `whydunit`.
-    pub tool: String,
+    tool: &'a str,
     /// Version of this format.
-    pub format: u32,
+    format: u32,
     /// The subcommand.
-    pub command: String,
-    /// What the subcommand adds.
-    #[serde(default)]
-    pub details: Value,
-    /// Findings, most important first.
-    pub findings: Vec<Finding>,
+    command: &'a str,
+    /// What was found, most important first.
+    findings: &'a [F],
+    /// What the subcommand answers beyond that.
+    result: R,
 }
 
-/// The report of a subcommand as text.
-pub fn render(command: &str, details: Value, findings: Vec<Finding>) -> String {
-    let report = Report {
-        tool: "whydunit".into(),
-        format: VERSION,
-        command: command.into(),
-        details,
-        findings,
-    };
-    serde_json::to_string_pretty(&report).expect("plain data") + "\n"
+/// The answer of a subcommand as text.
+pub fn render<F: Serialize>(command: &str, findings: &[F], result: impl Serialize) -> String {
+    let envelope = Envelope { tool: "whydunit", format: VERSION, command, findings, result };
+    serde_json::to_string_pretty(&envelope).expect("plain data") + "\n"
+}
+
+/// The same where there are no findings, only a result.
+pub fn result(command: &str, result: impl Serialize) -> String {
+    render::<Value>(command, &[], result)
+}
+
+/// What is read of a report.
+#[derive(Deserialize)]
+struct Report {
+    tool: String,
+    format: u32,
+    findings: Vec<Finding>,
 }
 
 /// Reads the findings of a report back.
@@ -59,10 +65,10 @@ mod tests {
             title: "title".into(),
             confidence: Confidence::High,
             place: Some(Place::line("a.c", 3)),
-            moment: None,
+            when: None,
             evidence: Vec::new(),
         };
-        let text = render("correlate", Value::Null, vec![finding.clone()]);
+        let text = render("correlate", &[&finding], Value::Null);
         assert_eq!(findings(&text).expect("our own report"), [finding]);
         assert!(findings("{}").is_err() && findings("").is_err());
     }

@@ -1,19 +1,18 @@
 //! How a run went: its end, and the crashes on the way there.
 
 use super::crash;
-use super::finding;
 use super::style::Style;
+use super::{finding, json};
 use base::{Ending, Finding};
 use engine::host::Outcome;
 use investigate::crash::{Crash, signal_name};
 use serde::Serialize;
+use serde_json::json;
 
 /// What there is to say about a run.
-#[derive(Serialize)]
 pub struct RunReport {
     ending: End,
     findings: Vec<Reported>,
-    #[serde(skip)]
     program: String,
 }
 
@@ -68,8 +67,8 @@ impl RunReport {
         text
     }
 
-    /// As JSON, in one line.
-    pub fn json(&self) -> anyhow::Result<String> {
-        Ok(serde_json::to_string(self)? + "\n")
+    /// As JSON.
+    pub fn json(&self, command: &str) -> String {
+        json::render(command, &self.findings, json!({ "ending": self.ending }))
     }
 }

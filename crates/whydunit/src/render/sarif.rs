@@ -105,7 +105,7 @@ mod tests {
             title: "f forgets b".into(),
             confidence: Confidence::High,
             place: Some(Place::line("a b.c", 3).in_function("f")),
-            moment: None,
+            when: None,
             evidence: vec![Step::new("g does both").at(Place::line("g.c", 9)), Step::new("so")],
         };
         let kinds = Kinds::from([("inconsistent-update", "an update forgot a variable")]);

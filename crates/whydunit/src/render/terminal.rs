@@ -61,9 +61,9 @@ fn evidence(step: &Step, paint: Paint) -> String {
     for (expression, value) in &step.values {
         let _ = write!(text, ", {expression} = {value}");
     }
-    match (&step.place, &step.moment) {
+    match (&step.place, &step.when) {
         (Some(place), _) => format!("{text} {}", paint.faint(&format!("({place})"))),
-        (None, Some(moment)) => format!("{text} {}", paint.faint(&format!("({moment})"))),
+        (None, Some(when)) => format!("{text} {}", paint.faint(&format!("({when})"))),
         (None, None) => text,
     }
 }
@@ -80,7 +80,7 @@ mod tests {
             title: "f forgets b".into(),
             confidence: Confidence::Medium,
             place: Some(Place::line("a.c", 3).in_function("f")),
-            moment: None,
+            when: None,
             evidence: vec![Step::new("g does both").at(Place::line("g.c", 9))],
         };
         let text = findings(std::slice::from_ref(&finding), Paint::new(false));

@@ -9,6 +9,7 @@ impl Detector {
             self.machine.time += 1;
             return;
         }
+        self.machine.clock.here = (code.ticks_before, code.pc);
         if !self.machine.is_inside() {
             self.accesses(code, accesses);
             if self.machine.watches_writes {
@@ -20,6 +21,7 @@ impl Detector {
 
     /// An instruction made these accesses and did not complete.
     pub fn interrupted(&mut self, code: &Code, accesses: &[Access]) {
+        self.machine.clock.here = (code.ticks_before, code.pc);
         if !self.machine.is_inside() {
             self.accesses(code, accesses);
         }

@@ -7,6 +7,7 @@ impl Detector {
     pub fn enter(&mut self, function: u64, back: u64, stack: u64, arguments: [u64; 6]) {
         // Where no instructions are observed, calls are what time is counted in.
         self.machine.time += 1;
+        self.machine.clock.here = (0, function);
         let Some(known) = self.functions.get(&function) else { return };
         let allocator = known.allocator;
         if !known.named.is_empty() {

@@ -72,6 +72,8 @@ impl Detector {
             block,
             chains: rule.locators.iter().filter_map(chain).collect(),
             time: self.machine.time,
+            position: self.machine.clock.position(),
+            thread: self.machine.thread_id(),
             count: 1,
             guessed: self.guesses,
         }

@@ -134,6 +134,8 @@ impl Transfer {
 pub struct Code {
     /// Its address.
     pub pc: u64,
+    /// Ticks of its superblock before it.
+    pub ticks_before: u16,
     /// Number of its address in the chains.
     pub place: u32,
     /// What it does to cells. All sources are read before anything is written.
@@ -202,6 +204,7 @@ pub fn compile(
         && stack != StackMove::Enter;
     let mut code = Code {
         pc,
+        ticks_before: 0,
         place,
         actions: Vec::new(),
         wiped: Vec::new(),

@@ -1,6 +1,7 @@
 //! The verdicts as JSON: one object a file, in an array.
 
 use super::{Judged, Outcome};
+use crate::render::json;
 use linearize::Verdict;
 use linearize::explore::search::Searched;
 use linearize::model::Program;
@@ -10,9 +11,9 @@ use serde_json::{Value, json};
 use spec::diagnostic::SHOWN;
 
 /// All files.
-pub fn render(all: &[Judged]) -> anyhow::Result<String> {
+pub fn render(all: &[Judged]) -> String {
     let files: Vec<Value> = all.iter().map(file).collect();
-    Ok(serde_json::to_string_pretty(&files)? + "\n")
+    json::result("linearize", files)
 }
 
 fn file(judged: &Judged) -> Value {
