@@ -10,6 +10,7 @@ mod exit;
 mod render;
 
 use clap::Parser;
+use investigate::OurFault;
 use std::process::ExitCode;
 
 /// Tells why a native Linux program did what it did.
@@ -29,9 +30,13 @@ Examples:
 Exit codes: 0 nothing found, 1 findings, 2 wrong arguments or unusable input, 3 not decided,
 70 a fault of our own. `whydunit COMMAND --help` tells more of a command.";
 
+const PANICKED: &str = "a fault of our own, not of the program; please report it with the command line and this message";
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    match arguments.command.run() {
+    // What a panic has to say has been said when it gets here.
+    let answered = std::panic::catch_unwind(|| arguments.command.run());
+    match answered.unwrap_or_else(|_| Err(OurFault(PANICKED.into()).into())) {
         Ok(exit) => exit.into(),
         Err(error) => {
             render::error(&error);

@@ -297,6 +297,7 @@ impl Found {
         self.stopped |= other.stopped;
         self.unfollowed |= other.unfollowed;
         self.broken |= other.broken;
+        self.unfollowed |= other.unfollowed;
         self.suspicious.extend(other.suspicious);
         self.doubts.extend(other.doubts);
     }

@@ -2,12 +2,10 @@
 
 use super::rules::RuleArguments;
 use crate::exit::Exit;
-use crate::render::style::Style;
 use crate::render::{self, Output};
-use anyhow::Context;
-use investigate::check::{Chosen, recorded, screened};
+use investigate::Case;
+use investigate::check::{Chosen, Found, recorded, screened};
 use recording::Recording;
-use replay::Session;
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -30,7 +28,7 @@ pub struct Check {
     file: PathBuf,
     #[command(flatten)]
     rules: RuleArguments,
-    /// Which process; the first by default
+    /// Only this process, by its number in `whydunit info`
     #[arg(long)]
     process: Option<u32>,
     /// Print the findings as JSON to standard output
@@ -47,21 +45,25 @@ impl Check {
         let rules = self.rules.choose()?;
         let chosen = &rules.chosen;
         anyhow::ensure!(!chosen.rules.is_empty(), "no rules are chosen; try `--rules memory`");
-        let unusable = || format!("{} cannot be checked", self.file.display());
-        let session = Session::open(&self.file).with_context(unusable)?;
-        let first = session.recording().processes().first().map(|start| start.process);
-        let process =
-            self.process.or(first).with_context(|| format!("{}: no process", unusable()))?;
-        warn_of_time(session.recording(), chosen);
-        let found = recorded::check(&session, process, chosen, &render::notices())?;
-        let style = Style::of(&std::io::stderr());
-        let text = if self.json {
-            render::json::render("check", &found.findings(), json!({}))
-        } else {
-            render::finding::render_all(&found.findings(), style).join("\n")
+        let mut output = Output::of(self.output.as_deref(), self.json)?;
+        let case = Case::open(&self.file, render::notices())?;
+        let processes: Vec<u32> = match self.process {
+            Some(number) => vec![case.process(Some(number))?],
+            None => case.processes().iter().map(|start| start.process).collect(),
         };
-        Output::of(self.output.as_deref(), self.json)?.write(&text)?;
-        render::rules::epilogue(&found, &rules)?;
+        anyhow::ensure!(!processes.is_empty(), "{} has no process", self.file.display());
+        warn_of_time(case.recording(), chosen);
+        let mut found = Found::default();
+        for process in &processes {
+            found.extend(recorded::check(case.session(), *process, chosen, case.notices())?);
+        }
+        let text = if self.json {
+            render::json::render("check", &found.findings(), json!({ "processes": processes }))
+        } else {
+            render::finding::render_all(&found.findings(), output.style()).join("\n")
+        };
+        output.write(&text)?;
+        render::rules::epilogue(&found, &chosen.rules, &rules.also)?;
         Ok(match (found.is_empty(), rules.exit_code) {
             (true, _) if found.unfollowed => Exit::Undecided,
             (true, _) => Exit::Clean,

@@ -1,5 +1,6 @@
 //! Bug rules on the command line: which ones, and what becomes of what they find.
 
+use crate::render::rules::Also;
 use crate::render::style::Style;
 use investigate::check::{Choice, Chosen};
 use std::path::PathBuf;
@@ -41,12 +42,10 @@ pub struct RuleArguments {
 pub struct Rules {
     /// What is checked.
     pub chosen: Chosen,
-    /// Whether a suppression is printed for each finding.
-    pub generate: bool,
     /// Exit code if something was found.
     pub exit_code: Option<u8>,
-    /// Where SARIF goes.
-    pub sarif: Option<PathBuf>,
+    /// Where else findings go.
+    pub also: Also,
 }
 
 impl RuleArguments {
@@ -68,9 +67,8 @@ impl RuleArguments {
         };
         Ok(Rules {
             chosen: choice.read()?,
-            generate: self.gen_suppressions,
             exit_code: self.error_exitcode,
-            sarif: self.sarif.clone(),
+            also: Also { suppressions: self.gen_suppressions, sarif: self.sarif.clone() },
         })
     }
 }

@@ -219,7 +219,7 @@ impl Run {
         outcome.notes.iter().for_each(|note| render::note(note));
         let report = self.guest.run_report(&outcome).with_rules(found.findings());
         self.guest.write(&report, &mut output, self.json)?;
-        render::rules::epilogue(&found, rules)?;
+        render::rules::epilogue(&found, &chosen.rules, &rules.also)?;
         Ok(match (rules.exit_code, found.is_empty()) {
             (_, true) => match self.guest.exit(&outcome) {
                 Exit::Clean if found.unfollowed => Exit::Undecided,

@@ -85,7 +85,10 @@ fn heading(finding: &Finding, style: Style) -> String {
     let title = style.alarm(&finding.title);
     let mut text = format!("whydunit: {}{title}\n", if sure { "" } else { "probably " });
     let Some(place) = &finding.place else { return text };
-    text += &format!("  at {}\n", style.strong(&shortened(place).to_string()));
+    let when = finding.when.map_or_else(String::new, |when| {
+        format!("  {}", style.faint(&format!("{}/{}", when.position.tick, when.thread)))
+    });
+    text += &format!("  at {}{when}\n", style.strong(&shortened(place).to_string()));
     if let (Some(file), Some(line)) = (&place.file, place.line) {
         text += &excerpt(file, line, style);
     }

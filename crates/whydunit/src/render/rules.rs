@@ -1,13 +1,22 @@
 //! What a check of rules has to say beyond its findings.
 
 use super::sarif::{self, Kinds};
-use crate::commands::rules::Rules;
+use analyze::rules::model::Rule;
 use anyhow::Context;
 use investigate::check::Found;
+use std::path::PathBuf;
+
+/// Where else findings go.
+pub struct Also {
+    /// Whether a suppression is printed for each finding.
+    pub suppressions: bool,
+    /// Where SARIF goes.
+    pub sarif: Option<PathBuf>,
+}
 
 /// Suppressions, SARIF, and what could not be decided.
-pub fn epilogue(found: &Found, rules: &Rules) -> anyhow::Result<()> {
-    if rules.generate {
+pub fn epilogue(found: &Found, rules: &[Rule], also: &Also) -> anyhow::Result<()> {
+    if also.suppressions {
         super::Output::Error.write(&found.suppressions().collect::<String>())?;
     }
     if found.suppressed > 0 {
@@ -29,13 +38,9 @@ pub fn epilogue(found: &Found, rules: &Rules) -> anyhow::Result<()> {
             undecided.rule, undecided.times
         ));
     }
-    if let Some(path) = &rules.sarif {
-        let kinds: Kinds = rules
-            .chosen
-            .rules
-            .iter()
-            .map(|rule| (rule.name.as_str(), rule.title.as_str()))
-            .collect();
+    if let Some(path) = &also.sarif {
+        let kinds: Kinds =
+            rules.iter().map(|rule| (rule.name.as_str(), rule.title.as_str())).collect();
         std::fs::write(path, sarif::render(&found.findings(), &kinds))
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
