@@ -1,5 +1,6 @@
 //! The exit codes of every subcommand, in one place.
 
+use engine::host::RunError;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -48,6 +49,10 @@ impl std::error::Error for OurFault {}
 impl Exit {
     /// The exit code that an error deserves.
     pub fn of_error(error: &anyhow::Error) -> Self {
+        if let Some(RunError::Interrupted(signal)) = error.downcast_ref() {
+            // As a shell tells it.
+            return Self::Guest(128 + *signal as u8);
+        }
         if error.downcast_ref::<OurFault>().is_some() { Self::OurFault } else { Self::BadInput }
     }
 }
