@@ -123,6 +123,8 @@ pub enum RunError {
     Diverged(Box<Divergence>),
     /// Parts of the plan cannot be had together.
     Plan(Conflict),
+    /// Somebody ended a replay by a signal.
+    Interrupted(i32),
     /// A fault of our own: what, and where the guest was.
     Fault {
         /// What happened.
@@ -153,6 +155,7 @@ impl std::fmt::Display for RunError {
                 "the replay went another way than the recording, in thread {} at tick {}, {:#x}: {}",
                 divergence.thread, divergence.time, divergence.pc, divergence.what
             ),
+            Self::Interrupted(signal) => write!(out, "ended by signal {signal} before it was done"),
             Self::Fault { what, pc } => write!(
                 out,
                 "a fault of our own, not of the program: {what} (guest at {pc:#x}); \
@@ -260,6 +263,10 @@ pub fn run_with(job: &Job, ears: Ears<'_>) -> Result<Outcome, RunError> {
     }
     finish(status, heard)
 }
+
+/// Signals by which a person or a service manager ends a program. A replay has no use for them but
+/// to end.
+const ENDING: [i32; 4] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT];
 
 /// What a process ends with that cannot be recorded any further.
 pub const REFUSED: i32 = 2;
@@ -549,6 +556,9 @@ pub fn replay(
     let last = job.processes.last();
     if !heard.replayed.iter().any(|replay| Some(&replay.process) == last) {
         let status = ExitStatus::from_raw(status);
+        if let Some(signal) = status.signal().filter(|signal| ENDING.contains(signal)) {
+            return Err(RunError::Interrupted(signal));
+        }
         let what = format!("the replay ended without a word ({status})");
         return Err(RunError::Fault { what, pc: 0 });
     }

@@ -1,5 +1,6 @@
 //! The exit codes of every subcommand, in one place.
 
+use engine::host::RunError;
 use investigate::OurFault;
 use std::process::ExitCode;
 
@@ -36,6 +37,10 @@ impl From<Exit> for ExitCode {
 impl Exit {
     /// The exit code that an error deserves.
     pub fn of_error(error: &anyhow::Error) -> Self {
+        if let Some(RunError::Interrupted(signal)) = error.downcast_ref() {
+            // As a shell tells it.
+            return Self::Guest(128 + *signal as u8);
+        }
         if error.downcast_ref::<OurFault>().is_some() { Self::OurFault } else { Self::BadInput }
     }
 }

@@ -221,7 +221,7 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         syscalls::written(number, arguments, answer, &noted.before, &*memory, &mut recorder.ranges);
     if known != Known::Yes {
         let why = syscalls::reason(number, arguments);
-        refuse(&format!("the guest made {}: {why}", describe(number)));
+        refuse(&format!("the guest made {}: {why}", describe(number, arguments)));
     }
     written::called(recorder, memory, number, arguments, answer);
     let seen = recorder.tree.called(memory, number, arguments, answer);
@@ -262,11 +262,17 @@ fn numbers_written(number: u64, arguments: [u64; 6], answer: i64) -> Option<Rang
     (arguments[0] & flag as u64 != 0).then_some(Range { address, length: 4 })
 }
 
-fn describe(number: u64) -> String {
-    match syscalls::name(number) {
-        Some(name) => format!("the system call {name}"),
-        None => format!("system call {number}"),
-    }
+/// A system call, with its request where one call is many.
+fn describe(number: u64, arguments: [u64; 6]) -> String {
+    let Some(name) = syscalls::name(number) else {
+        return format!("system call {number}");
+    };
+    let request = match number as i64 {
+        libc::SYS_ioctl | libc::SYS_fcntl | libc::SYS_shmctl => arguments[1],
+        libc::SYS_prctl | libc::SYS_ptrace | libc::SYS_keyctl | libc::SYS_bpf => arguments[0],
+        _ => return format!("the system call {name}"),
+    };
+    format!("the system call {name} with request {:#x}", request as u32)
 }
 
 /// A call that has no return: the end of a thread, or of a process that is not this one.

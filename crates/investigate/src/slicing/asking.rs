@@ -10,7 +10,7 @@ use analyze::slice::ending::{self, Asked};
 use analyze::slice::question::Wants;
 use anyhow::{Context, bail, ensure};
 use base::moment::Instant as Written;
-use base::{Address, Position, Tick};
+use base::{Address, CrashReport, Nth, Position, Tick};
 use symbols::unwind::StackEnd;
 use symbols::value::Home;
 use symbols::{FoundBy, Frame, Held, Level, Memory, Register, Registers, Scene, Stack};
@@ -59,10 +59,47 @@ impl Execution {
             }
             Written::Place(place, nth) => {
                 let pcs = addresses(&self.program, place)?;
-                let executed = self.trace.find(&pcs, *nth, thread);
-                let executed = executed.map_err(|times| not_executed(written, place, times))?;
-                Ok(Found::of(executed))
+                let found = self.execution_of(&pcs, *nth, thread);
+                let found = found.map_err(|times| not_executed(written, place, times))?;
+                Ok(found.map_or_else(|| at(Moment(self.trace.len())), Found::of))
             }
+        }
+    }
+
+    /// An execution of one of these addresses; nothing if it is the one that faulted at the end, which the
+    /// trace does not have. Or how often they were executed, if it was not so often.
+    fn execution_of(
+        &self,
+        pcs: &[u64],
+        nth: Nth,
+        thread: Option<u32>,
+    ) -> Result<Option<Executed>, u64> {
+        let meant = |report: &&CrashReport| {
+            let by = thread.is_none_or(|thread| thread as i32 == report.thread);
+            report.code > 0 && by && pcs.contains(&report.pc)
+        };
+        if self.crash().filter(meant).is_none() {
+            return self.trace.find(pcs, nth, thread).map(Some);
+        }
+        match nth {
+            Nth::FromEnd(1) => Ok(None),
+            Nth::FromEnd(back) => {
+                let found = self.trace.find(pcs, Nth::FromEnd(back - 1), thread);
+                found.map(Some).map_err(|times| times + 1)
+            }
+            Nth::Number(number) => match self.trace.find(pcs, nth, thread) {
+                Err(times) if times + 1 == number => Ok(None),
+                other => other.map(Some).map_err(|times| times + 1),
+            },
+        }
+    }
+
+    /// The position at a moment; nothing at the end, unless an instruction faulted there.
+    pub fn position(&self, moment: Moment) -> Option<Position> {
+        let faulted = self.crash().filter(|report| report.code > 0);
+        match faulted.filter(|_| moment.0 == self.trace.len()) {
+            Some(report) => Some(Position { tick: self.trace.tick(), pc: Address(report.pc) }),
+            None => self.trace.position(moment),
         }
     }
 

@@ -27,6 +27,8 @@ const INTERFACE: Row = Row::writes(&[Fixed(2, 40)]);
 /// `struct ifreq` names an interface, and is told about it.
 const NAMED_INTERFACE: Row = INTERFACE.taking(&[Take::Bytes(2, 40)]);
 const NOTHING: Row = Row::NOTHING;
+/// A request to a network card. It takes the name of its interface; of the request itself, its command.
+const ETHERNET: Row = Row::around(before_ethernet, ethernet).taking(&[Take::Bytes(2, 40)]);
 const OTHERS: Row = Row::after(by_number).taking(&[Take::Rule(by_number_reads)]);
 
 /// A request that takes so many bytes and writes nothing.
@@ -165,6 +167,7 @@ const REQUESTS: &[(u64, Row)] = &sorted([
     (0x8935, NOTHING),         // SIOCGIFPFLAGS, which no kernel answers
     (0x8942, NAMED_INTERFACE), // SIOCGIFTXQLEN
     (0x8943, takes::<40>()),   // SIOCSIFTXQLEN
+    (0x8946, ETHERNET),        // SIOCETHTOOL
     (0x8947, NAMED_INTERFACE), // SIOCGMIIPHY
     (0x8948, NAMED_INTERFACE), // SIOCGMIIREG
     (0x894b, INT),             // SIOCOUTQNSD
@@ -333,6 +336,42 @@ fn interfaces(call: &mut Call<'_>) -> Known {
         call.put(argument, 4);
     }
     Known::Yes
+}
+
+/// `struct ifreq` with a pointer to a request of its own, which begins with its command.
+fn before_ethernet(a: &[u64; 6], memory: &dyn Peek, before: &mut Before) {
+    let request = call::long(memory, a[2].wrapping_add(16));
+    before.words = [call::word(memory, request), request];
+}
+
+fn ethernet(call: &mut Call<'_>) -> Known {
+    /// `struct ethtool_link_settings`, behind which stand three masks of as many words as it says.
+    const SETTINGS: u64 = 48;
+    let [command, request] = call.before.words;
+    let length = match command {
+        0x01 => 44,                                                 // ETHTOOL_GSET
+        0x03 => 196,                                                // ETHTOOL_GDRVINFO
+        0x05 => 20,                                                 // ETHTOOL_GWOL
+        0x07 | 0x0a | 0x14 | 0x16 | 0x18 | 0x1e | 0x21 | 0x23 => 8, // one value each
+        0x25 | 0x27 | 0x2b => 8,                                    // and these
+        0x0e => 92,                                                 // ETHTOOL_GCOALESCE
+        0x10 | 0x3c => 36,                                          // ETHTOOL_GRINGPARAM, GCHANNELS
+        0x12 => 16,                                                 // ETHTOOL_GPAUSEPARAM
+        0x41 => 44,                                                 // ETHTOOL_GET_TS_INFO
+        0x4c => SETTINGS + 12 * mask_words(call, request),          // ETHTOOL_GLINKSETTINGS
+        _ if refused(call.answer) => 0,
+        _ => return Known::NotInTable,
+    };
+    if call.wrote() {
+        call.put(request, length);
+    }
+    Known::Yes
+}
+
+/// A negative number of words says how many are wanted, and none follow.
+fn mask_words(call: &Call<'_>, settings: u64) -> u64 {
+    let words = (call.word(settings.wrapping_add(12)) >> 24) as u8;
+    if words < 0x80 { u64::from(words) } else { 0 }
 }
 
 /// `struct fiemap` and behind it as many extents as it says; its head is written even on errors.

@@ -256,7 +256,7 @@ impl Slice {
                 question: &asked.words,
                 thread: execution.thread(asked.thread, execution.trace.tick()),
                 step: asked.moment.0,
-                position: execution.trace.position(asked.moment),
+                position: execution.position(asked.moment),
                 executions: answer.executions(),
                 instructions_walked: answer.walked,
                 bypassed_registers: answer.bypassed,
