@@ -4,7 +4,7 @@
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
 //! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
 //! links callers to callees, `mine`, `occurrences`, `rules` and `judge` find the correlations,
-//! `violations` the functions that break one, which `manner` and `peers` help to rank. `report` turns
+//! `standing` says who obeys one and who does not, `violations` lists the functions that break one, which `manner` and `peers` help to rank. `report` turns
 //! those into findings, `database` keeps correlations on disk for later analyses, `suppress` holds
 //! what the user has accepted.
 //!
@@ -34,6 +34,7 @@ mod prepare;
 pub mod report;
 pub mod rules;
 pub mod sources;
+pub mod standing;
 pub mod suppress;
 mod syntax;
 pub mod tree;
@@ -123,8 +124,15 @@ impl Analysis {
         let graph = Graph::new(&tree);
         let occurrences = Occurrences::new(&graph, &options);
         let rules = rules::correlations(&tree, &graph, &occurrences, &options, progress);
-        let violations = violations::violations(&tree, &graph, &occurrences, &rules, &options);
-        Self { tree, graph, occurrences, rules, violations, options }
+        let mut analysis =
+            Self { tree, graph, occurrences, rules, violations: Vec::new(), options };
+        analysis.violations = violations::violations(analysis.context(), &analysis.rules);
+        analysis
+    }
+
+    pub(crate) fn context(&self) -> standing::Context<'_> {
+        let Self { tree, graph, occurrences, options, .. } = self;
+        standing::Context { tree, graph, occurrences, options }
     }
 
     /// A rule in the notation of reports.

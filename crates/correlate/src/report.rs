@@ -2,11 +2,13 @@
 
 use crate::Analysis;
 use crate::explain;
-use crate::graph::Variable;
+use crate::explain::{Site, Standing};
+use crate::graph::{FunctionId, Variable};
 use crate::rules::{Rule, Way};
 use crate::violations::Violation;
 use base::{Confidence, Finding, Place, Step};
 use rustc_hash::FxHashMap;
+use std::fmt;
 
 /// The kind of every finding of this analysis.
 pub const KIND: &str = "inconsistent-update";
@@ -18,37 +20,42 @@ const EXAMPLES: usize = 3;
 type Strict<'a> = FxHashMap<(Variable, Variable), &'a Rule>;
 
 impl Analysis {
-    /// The violations as findings, in their order.
+    /// The violations as findings, in their order: one for each function, with all that it lacks.
     pub fn findings(&self) -> Vec<Finding> {
         let updates = self.rules.iter().filter(|rule| rule.is_simple(Way::Write, Way::Write));
         let strict = updates.map(|rule| ((rule.left[0].1, rule.right.1), rule)).collect();
-        self.violations.iter().map(|violation| self.finding(violation, &strict)).collect()
+        let mut groups: Vec<Vec<&Violation>> = Vec::new();
+        let mut group_of: FxHashMap<FunctionId, usize> = FxHashMap::default();
+        for violation in &self.violations {
+            let index = *group_of.entry(violation.function).or_insert(groups.len());
+            match groups.get_mut(index) {
+                Some(group) => group.push(violation),
+                None => groups.push(vec![violation]),
+            }
+        }
+        groups.iter().map(|group| self.finding(group, &strict)).collect()
     }
 
-    fn finding(&self, violation: &Violation, strict: &Strict) -> Finding {
-        let function = self.function_name(violation.function);
-        let path = self.path_of(violation.function);
-        let (first, line) = violation.broken[0];
-        let written = self.graph.shown(&self.tree, self.rules[first].left[0].1);
-        let missing = self.graph.shown(&self.tree, violation.missing);
+    fn finding(&self, group: &[&Violation], strict: &Strict) -> Finding {
+        let first = group[0];
+        let function = self.function_name(first.function);
+        let path = self.path_of(first.function);
+        let (rule, line) = first.broken[0];
+        let written = self.graph.shown(&self.tree, self.rules[rule].left[0].1);
+        let missing: Vec<_> =
+            group.iter().map(|it| self.graph.shown(&self.tree, it.missing)).collect();
+        let missing = listed(&missing);
         let place = |line: u32| Place::line(path, line).in_function(&function);
-        let mut evidence: Vec<Step> = violation
-            .broken
-            .iter()
+        let broken = group.iter().flat_map(|it| &it.broken);
+        let mut evidence: Vec<Step> = broken
             .map(|(rule, line)| self.rule_step(&self.rules[*rule], strict).at(place(*line)))
             .collect();
-        evidence.extend(self.examples(&self.rules[first]));
-        if let Some((value, others)) = violation.exception {
-            let value = self.tree.names.text(value);
-            evidence.push(Step::new(format!(
-                "writing {value} goes without {missing} in {others} other functions, too, and \
-                 nowhere with it: the value may be the exception"
-            )));
-        }
+        evidence.extend(self.examples(&self.rules[rule]));
+        evidence.extend(group.iter().filter_map(|it| self.exception_step(it)));
         Finding {
             kind: KIND.to_string(),
             title: format!("{function} updates {written} but neither updates nor checks {missing}"),
-            confidence: confidence(violation),
+            confidence: confidence(first),
             place: Some(place(line)),
             moment: None,
             evidence,
@@ -58,16 +65,27 @@ impl Analysis {
     fn rule_step(&self, rule: &Rule, strict: &Strict) -> Step {
         let rule = strict.get(&(rule.left[0].1, rule.right.1)).copied().unwrap_or(rule);
         Step::new(format!(
-            "{} holds in {} of {} functions",
+            "{} holds in {} of {} functions, {}",
             self.shown(rule),
             rule.support,
-            rule.left_support
+            rule.left_support,
+            Rest::new(&explain::sites(self, rule)),
         ))
+    }
+
+    fn exception_step(&self, violation: &Violation) -> Option<Step> {
+        let (value, others) = violation.exception?;
+        let value = self.tree.names.text(value);
+        let missing = self.graph.shown(&self.tree, violation.missing);
+        Some(Step::new(format!(
+            "writing {value} goes without {missing} in {others} other functions, too, and nowhere \
+             with it: the value may be the exception"
+        )))
     }
 
     fn examples(&self, rule: &Rule) -> Vec<Step> {
         let sites = explain::sites(self, rule);
-        let direct = sites.into_iter().filter(|site| site.is_direct && site.right_line.is_some());
+        let direct = sites.into_iter().filter(|it| it.standing == Standing::Obeys { direct: true });
         direct
             .take(EXAMPLES)
             .map(|site| {
@@ -76,6 +94,45 @@ impl Analysis {
                 Step::new(format!("{function} does both")).at(place.in_function(function))
             })
             .collect()
+    }
+}
+
+/// The functions with the left side of a rule that do not obey it: how many break it, and how many of
+/// those that count are excused.
+struct Rest {
+    breaking: usize,
+    excused: usize,
+}
+
+impl Rest {
+    fn new(sites: &[Site]) -> Self {
+        let count = |wanted: &dyn Fn(&Standing) -> bool| {
+            sites.iter().filter(|it| it.is_counted() && wanted(&it.standing)).count()
+        };
+        Self {
+            breaking: count(&|it| *it == Standing::Breaks),
+            excused: count(&|it| matches!(it, Standing::Excused(_))),
+        }
+    }
+}
+
+impl fmt::Display for Rest {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.excused {
+            0 => write!(out, "{} break it", self.breaking),
+            excused => write!(out, "{} break it, {excused} are excused", self.breaking),
+        }
+    }
+}
+
+/// Names in a sentence.
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 3;
+    match names {
+        [] => String::new(),
+        [only] => only.clone(),
+        [all @ .., last] if names.len() <= MOST => format!("{} nor {last}", all.join(", ")),
+        _ => format!("{} nor {} more", names[..MOST].join(", "), names.len() - MOST),
     }
 }
 

@@ -1,18 +1,13 @@
 //! **Inconsistent updates**: functions that write `x` of a rule `write(x) => any(y)` and leave `y`
 //! alone, although nobody around them takes care of it.
-//!
-//! "Around" are two levels of callees and of callers. But a helper that everybody calls excuses
-//! nobody: where the functions with the same excuse access `y` themselves all the same, the excuse
-//! is void for that rule. The test is the rule itself, counted among those functions alone.
 
-use crate::access::{Access, Kind};
-use crate::graph::{FunctionId, Graph, Variable};
+use crate::access::Access;
+use crate::graph::{FunctionId, Variable};
 use crate::manner::Manners;
 use crate::names::Name;
-use crate::occurrences::Occurrences;
 use crate::peers;
-use crate::rules::{Options, Rule, Way};
-use crate::tree::Tree;
+use crate::rules::{Rule, Way};
+use crate::standing::{Census, Context, Site, Standing, writes};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -46,13 +41,7 @@ pub struct Violation {
 ///   one, who sets one of six meant just that one;
 /// - the fewer other variables the function leaves out: who leaves out several is of another kind;
 /// - the more of its peers access the variable.
-pub fn violations(
-    tree: &Tree,
-    graph: &Graph,
-    occurrences: &Occurrences,
-    rules: &[Rule],
-    options: &Options,
-) -> Vec<Violation> {
+pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     let strict: FxHashSet<(Variable, Variable)> = rules
         .iter()
         .filter(|rule| rule.is_simple(Way::Write, Way::Write))
@@ -63,8 +52,8 @@ pub fn violations(
         .enumerate()
         .filter(|(_, rule)| rule.is_simple(Way::Write, Way::Any))
         .map(|(index, rule)| {
-            let variables = (rule.left[0].1, rule.right.1);
-            (index, Search::new(tree, graph, occurrences, variables, options).guilty())
+            let search = Search { context, x: rule.left[0].1, y: rule.right.1 };
+            (index, search.guilty(rule))
         })
         .collect();
     let mut companions: FxHashMap<Variable, u32> = FxHashMap::default();
@@ -101,7 +90,7 @@ pub fn violations(
         let broken = it.broken.len() as f64;
         let share = broken / f64::from(companions[&it.missing]);
         let written: Vec<_> = it.broken.iter().map(|(rule, _)| rules[*rule].left[0].1).collect();
-        let agreement = peers::agreement(graph, occurrences, it.function, it.missing, &written);
+        let agreement = peers::agreement(context, it.function, it.missing, &written);
         let forgotten = f64::from(forgotten[&it.function]);
         it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
     });
@@ -117,13 +106,6 @@ fn by_rank(left: &Violation, right: &Violation) -> Ordering {
     class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
 }
 
-/// Where an access to the missing variable may be instead.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Excuse {
-    Callees,
-    Callers,
-}
-
 /// A function that breaks a rule.
 struct Guilty {
     function: FunctionId,
@@ -134,110 +116,41 @@ struct Guilty {
     exception: Option<(Name, u32)>,
 }
 
+/// The search for those that break one rule.
 struct Search<'a> {
-    tree: &'a Tree,
-    graph: &'a Graph,
-    occurrences: &'a Occurrences,
+    context: Context<'a>,
     x: Variable,
     y: Variable,
-    /// Excuses that count for this rule.
-    excuses: Vec<Excuse>,
 }
 
-impl<'a> Search<'a> {
-    fn new(
-        tree: &'a Tree,
-        graph: &'a Graph,
-        occurrences: &'a Occurrences,
-        (x, y): (Variable, Variable),
-        options: &Options,
-    ) -> Self {
-        let mut search = Self { tree, graph, occurrences, x, y, excuses: Vec::new() };
-        let counts = |excuse: &Excuse| !search.is_void(*excuse, options);
-        search.excuses = [Excuse::Callees, Excuse::Callers].into_iter().filter(counts).collect();
-        search
-    }
-
-    /// Whether the functions with an excuse obey the rule by their own accesses all the same.
-    fn is_void(&self, excuse: Excuse, options: &Options) -> bool {
-        let (mut obey, mut all) = (0, 0);
-        for function in self.occurrences.functions(self.x) {
-            if self.own_write(function).is_some() && self.has(function, excuse) {
-                all += 1;
-                obey += u32::from(self.graph.accesses_directly(function, self.y));
-            }
-        }
-        obey >= options.min_direct_support
-            && f64::from(obey) >= options.min_confidence * f64::from(all)
-    }
-
-    fn has(&self, function: FunctionId, excuse: Excuse) -> bool {
-        let direct = |it: &FunctionId| self.graph.accesses_directly(*it, self.y);
-        match excuse {
-            // An access set holds one level of callees, so that of a callee reaches the second.
-            Excuse::Callees => self.graph.callees[function as usize]
-                .iter()
-                .any(|it| *it != function && !self.graph.entries(*it, self.y).is_empty()),
-            Excuse::Callers => {
-                let callers = &self.graph.callers[function as usize];
-                callers.iter().any(direct)
-                    || callers.iter().any(|it| self.graph.callers[*it as usize].iter().any(direct))
-            }
-        }
-    }
-
+impl Search<'_> {
     /// The functions that break the rule.
-    fn guilty(&self) -> Vec<Guilty> {
-        let (obey, others): (Vec<_>, Vec<_>) = self
-            .occurrences
-            .functions(self.x)
-            .filter_map(|function| Some((function, self.own_write(function)?)))
-            .partition(|(function, _)| self.graph.accesses_directly(*function, self.y));
-        let guilty: Vec<_> =
-            others.into_iter().filter(|(function, _)| !self.is_excused(*function)).collect();
-        if guilty.is_empty() {
+    fn guilty(&self, rule: &Rule) -> Vec<Guilty> {
+        let sites = Census::new(self.context, rule).sites();
+        let is_guilty = |site: &&Site| site.standing == Standing::Breaks;
+        if !sites.iter().any(|site| is_guilty(&site)) {
             return Vec::new();
         }
-        let obey: Vec<_> = obey.into_iter().map(|(function, _)| self.manners(function)).collect();
-        let guilty = guilty.into_iter().map(|(function, line)| Guilty {
-            function,
-            line,
-            likeness: self.manners(function).likeness(&obey),
-            exception: self.exception(function),
+        let obey: Vec<_> = sites
+            .iter()
+            .filter(|site| self.context.graph.accesses_directly(site.function, self.y))
+            .map(|site| self.manners(site.function))
+            .collect();
+        let guilty = sites.iter().filter(is_guilty).map(|site| Guilty {
+            function: site.function,
+            line: site.left_line,
+            likeness: self.manners(site.function).likeness(&obey),
+            exception: self.exception(site.function),
         });
         guilty.collect()
     }
 
-    fn manners(&self, function: FunctionId) -> Manners {
-        Manners::of(self.writes(function), &self.tree.names)
-    }
-
-    /// The line of the function's own first write to `x`.
-    fn own_write(&self, function: FunctionId) -> Option<u32> {
-        let entries = self.graph.entries(function, self.x).iter();
-        let mut writes = entries.filter(|it| it.via == 0 && it.kind.meets(Kind::WRITE));
-        writes.next().map(|write| write.line)
-    }
-
-    fn is_excused(&self, function: FunctionId) -> bool {
-        let facts = &self.tree.functions[function as usize];
-        facts.is_macro
-            || self.graph.touches_whole(facts, self.y)
-            || self.graph.touches_whole(facts, self.x)
-            || self.writes_are_dead(function)
-            || self.excuses.iter().any(|excuse| self.has(function, *excuse))
-    }
-
-    /// The writes of a function to `x`.
     fn writes(&self, function: FunctionId) -> impl Iterator<Item = &Access> {
-        let (owner, field) = self.graph.variables[self.x.0 as usize];
-        let accesses = self.tree.functions[function as usize].accesses.iter();
-        accesses
-            .filter(move |it| (it.owner, it.field) == (owner, field) && it.kind.meets(Kind::WRITE))
+        writes(self.context, function, self.x)
     }
 
-    fn writes_are_dead(&self, function: FunctionId) -> bool {
-        self.writes(function).all(|write| write.is_dead)
+    fn manners(&self, function: FunctionId) -> Manners {
+        Manners::of(self.writes(function), &self.context.tree.names)
     }
 
     /// The constant that the function writes to `x`, if others write it without `y`, too, and
@@ -245,11 +158,12 @@ impl<'a> Search<'a> {
     fn exception(&self, function: FunctionId) -> Option<(Name, u32)> {
         let value = self.only_value(function)?;
         let mut without = 0;
-        for other in self.occurrences.functions(self.x).filter(|other| *other != function) {
+        let others = self.context.occurrences.functions(self.x);
+        for other in others.filter(|other| *other != function) {
             if !self.writes(other).any(|write| write.value == Some(value)) {
                 continue;
             }
-            if !self.graph.entries(other, self.y).is_empty() {
+            if !self.context.graph.entries(other, self.y).is_empty() {
                 return None;
             }
             without += 1;

@@ -9,7 +9,7 @@ use anyhow::Context;
 use base::Finding;
 use correlate::database::Database;
 use correlate::library::Library;
-use correlate::rules::Options;
+use correlate::rules::{MOST_LEFT, Options};
 use correlate::tree::{Progress, Silent, Stage};
 use correlate::{Analysis, Request, explain, report, suppress};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -59,6 +59,10 @@ struct Thresholds {
     /// Functions that may access a variable before it is left out as popular
     #[arg(long, value_name = "N", default_value_t = Options::default().max_popularity)]
     max_popularity: u32,
+    /// Variables that the left side of a rule may have, from 1 to 5; each one more costs time
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_left,
+        value_parser = clap::value_parser!(u32).range(1..=MOST_LEFT as i64))]
+    max_left: u32,
 }
 
 #[derive(clap::Args)]
@@ -192,6 +196,7 @@ impl Thresholds {
             min_confidence: self.min_confidence,
             max_distance: self.max_distance,
             max_popularity: self.max_popularity,
+            max_left: self.max_left,
         }
     }
 }
