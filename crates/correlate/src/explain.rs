@@ -45,25 +45,39 @@ pub fn sites(analysis: &Analysis, rule: &Rule) -> Vec<Site> {
 /// Reads a rule in the notation of reports and counts it, whether or not it meets the thresholds.
 pub fn read_rule(analysis: &Analysis, text: &str) -> Result<Rule, BadRule> {
     let syntax = || BadRule::Syntax(text.to_string());
-    let (left, right) = text.split_once("=>").ok_or_else(syntax)?;
+    let (left, right) = parse_rule(text, syntax, |name| find_variable(analysis, name))?;
+    let known = analysis.rules.iter().find(|rule| rule.left == left && rule.right == right);
+    if let Some(rule) = known {
+        return Ok(rule.clone());
+    }
+    let mut rule = Rule::uncounted(left, right);
+    analysis.context().recount(&mut rule);
+    Ok(rule)
+}
+
+/// Both sides of a rule.
+type Sides = (Vec<(Way, Variable)>, (Way, Variable));
+
+/// Takes a rule in the notation of reports apart; `syntax` makes the error for what is none, `find`
+/// knows the variables.
+pub(crate) fn parse_rule<E>(
+    text: &str,
+    syntax: impl Fn() -> E,
+    find: impl Fn(&str) -> Result<Variable, E>,
+) -> Result<Sides, E> {
+    let (left, right) = text.split_once("=>").ok_or_else(&syntax)?;
     let side = |text: &str| {
-        let (way, name) = text.trim().split_once('(').ok_or_else(syntax)?;
-        let name = name.trim().strip_suffix(')').ok_or_else(syntax)?;
+        let (way, name) = text.trim().split_once('(').ok_or_else(&syntax)?;
+        let name = name.trim().strip_suffix(')').ok_or_else(&syntax)?;
         let way = Way::ALL.into_iter().find(|it| it.to_string() == way.trim());
-        Ok((way.ok_or_else(syntax)?, find_variable(analysis, name.trim())?))
+        Ok((way.ok_or_else(&syntax)?, find(name.trim())?))
     };
     let left = left.split('&').map(side).collect::<Result<Vec<_>, _>>()?;
     let right = side(right)?;
     if left.len() > MOST_LEFT || left.iter().any(|(way, _)| *way != left[0].0) {
         return Err(syntax());
     }
-    let known = analysis.rules.iter().find(|rule| rule.left == left && rule.right == right);
-    if let Some(rule) = known {
-        return Ok(rule.clone());
-    }
-    let mut rule = Rule { left, right, support: 0, direct: 0, left_support: 0, same_object: 0 };
-    analysis.context().recount(&mut rule);
-    Ok(rule)
+    Ok((left, right))
 }
 
 fn find_variable(analysis: &Analysis, name: &str) -> Result<Variable, BadRule> {

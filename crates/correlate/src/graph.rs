@@ -4,7 +4,7 @@
 //! Calls are linked by name: the same file first, then the only function of that name, then the
 //! one whose folder is nearest. Calls through pointers stay unlinked.
 
-use crate::access::{Function, Kind, Owner};
+use crate::access::{Access, Function, Kind, Owner};
 use crate::names::Name;
 use crate::sources::is_header;
 use crate::tree::Tree;
@@ -41,6 +41,7 @@ pub struct Entry {
 pub struct Graph {
     /// Owner and name of each variable.
     pub variables: Vec<(Owner, Name)>,
+    numbers: Numbers,
     /// Access set of each function, by variable, then statement.
     pub sets: Vec<Vec<Entry>>,
     /// Functions that each function calls.
@@ -72,7 +73,12 @@ impl Graph {
             .collect();
         let callees = distinct(&links);
         let callers = reversed(&callees);
-        Self { variables, sets, callees, callers, is_copy: copies(&tree.functions) }
+        Self { variables, numbers, sets, callees, callers, is_copy: copies(&tree.functions) }
+    }
+
+    /// The variable of an access.
+    pub fn number(&self, access: &Access) -> Variable {
+        self.numbers[&(access.owner, access.field)]
     }
 
     /// The entries of one variable in the access set of a function.

@@ -113,12 +113,14 @@ impl Judge<'_> {
             for (j, right_way) in Way::ALL.into_iter().enumerate() {
                 let (support, direct) = (tally.support[i][j], tally.direct[i][j]);
                 let rule = Rule {
-                    left: left.iter().map(|it| (left_way, *it)).collect(),
-                    right: (right_way, right),
                     support,
                     direct,
                     left_support: tally.left[i],
                     same_object: tally.same_object[i][j],
+                    ..Rule::uncounted(
+                        left.iter().map(|it| (left_way, *it)).collect(),
+                        (right_way, right),
+                    )
                 };
                 if rule.meets(self.context.options) {
                     rules.push(rule);

@@ -5,7 +5,7 @@
 //! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
 //! links callers to callees, `mine`, `occurrences`, `rules` and `judge` find the correlations,
 //! `standing` says who obeys one and who does not, `violations` lists the functions that break one, which `manner` and `peers` help to rank. `report` turns
-//! those into findings, `database` keeps correlations on disk for later analyses, `suppress` holds
+//! those into findings, `baseline` holds a tree against an earlier report, `database` keeps correlations on disk for later analyses, `suppress` holds
 //! what the user has accepted.
 //!
 //! This crate knows nothing of processes and recordings, and never prints.
@@ -13,6 +13,7 @@
 
 pub mod access;
 mod assignment;
+pub mod baseline;
 mod call;
 mod collect;
 pub mod database;

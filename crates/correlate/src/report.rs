@@ -1,6 +1,7 @@
 //! Violations as findings, in the one model that every renderer understands.
 
 use crate::Analysis;
+use crate::baseline::Lost;
 use crate::explain;
 use crate::explain::{Site, Standing};
 use crate::graph::{FunctionId, Variable};
@@ -52,9 +53,10 @@ impl Analysis {
             .collect();
         evidence.extend(self.examples(&self.rules[rule]));
         evidence.extend(group.iter().filter_map(|it| self.exception_step(it)));
+        evidence.extend(group.iter().filter_map(|it| self.lost_step(it)));
         Finding {
             kind: KIND.to_string(),
-            title: format!("{function} updates {written} but neither updates nor checks {missing}"),
+            title: format!("{function} updates {written} but {}", complaint(first, &missing)),
             confidence: confidence(first),
             place: Some(place(line)),
             moment: None,
@@ -64,6 +66,12 @@ impl Analysis {
 
     fn rule_step(&self, rule: &Rule, strict: &Strict) -> Step {
         let rule = strict.get(&(rule.left[0].1, rule.right.1)).copied().unwrap_or(rule);
+        if rule.is_stored {
+            let (shown, support, all) = (self.shown(rule), rule.support, rule.left_support);
+            return Step::new(format!(
+                "{shown} held in {support} of {all} functions of the baseline"
+            ));
+        }
         Step::new(format!(
             "{} holds in {} of {} functions, {}",
             self.shown(rule),
@@ -80,6 +88,21 @@ impl Analysis {
         Some(Step::new(format!(
             "writing {value} goes without {missing} in {others} other functions, too, and nowhere \
              with it: the value may be the exception"
+        )))
+    }
+
+    fn lost_step(&self, violation: &Violation) -> Option<Step> {
+        let Lost { before, now } = violation.lost?;
+        let missing = self.graph.shown(&self.tree, violation.missing);
+        let times = |count: u32| match count {
+            0 => "nowhere".to_string(),
+            1 => "in one place".to_string(),
+            _ => format!("in {count} places"),
+        };
+        Some(Step::new(format!(
+            "the function wrote {missing} {} in the baseline, and {} now",
+            times(before),
+            times(now)
         )))
     }
 
@@ -136,8 +159,19 @@ fn listed(names: &[String]) -> String {
     }
 }
 
+/// What a function does about the variables that it should update.
+fn complaint(violation: &Violation, missing: &str) -> String {
+    match violation.lost {
+        Some(Lost { now: 0, .. }) => format!("no longer updates {missing}"),
+        Some(_) => format!("updates {missing} in fewer places than before"),
+        None => format!("neither updates nor checks {missing}"),
+    }
+}
+
 fn confidence(violation: &Violation) -> Confidence {
     match violation {
+        Violation { lost: Some(Lost { now: 0, .. }), .. } => Confidence::High,
+        Violation { lost: Some(_), .. } => Confidence::Medium,
         Violation { exception: Some(_), .. } => Confidence::Low,
         Violation { is_update: true, violators: 1, .. } => Confidence::High,
         Violation { is_update: true, .. } => Confidence::Medium,

@@ -108,9 +108,17 @@ pub struct Rule {
     pub left_support: u32,
     /// Direct supporters whose two accesses name the same object.
     pub same_object: u32,
+    /// Whether the counts are those of a baseline: the tree itself no longer yields the rule.
+    pub is_stored: bool,
 }
 
 impl Rule {
+    /// A rule that nobody has counted yet.
+    pub fn uncounted(left: Vec<(Way, Variable)>, right: (Way, Variable)) -> Self {
+        let (support, direct, left_support, same_object) = (0, 0, 0, 0);
+        Self { left, right, support, direct, left_support, same_object, is_stored: false }
+    }
+
     /// Share of the functions with the left side that obey.
     pub fn confidence(&self) -> f64 {
         f64::from(self.support) / f64::from(self.left_support.max(1))

@@ -2,6 +2,7 @@
 //! alone, although nobody around them takes care of it.
 
 use crate::access::Access;
+use crate::baseline::Lost;
 use crate::graph::{FunctionId, Variable};
 use crate::manner::Manners;
 use crate::names::Name;
@@ -29,6 +30,24 @@ pub struct Violation {
     pub weight: f64,
     /// A constant whose write goes without the missing variable elsewhere, too, and how often.
     pub exception: Option<(Name, u32)>,
+    /// That it is an update which the baseline had.
+    pub lost: Option<Lost>,
+}
+
+impl Violation {
+    /// A violation that no rule speaks for yet.
+    pub(crate) fn new(function: FunctionId, missing: Variable) -> Self {
+        Self {
+            function,
+            missing,
+            broken: Vec::new(),
+            is_update: false,
+            violators: u32::MAX,
+            weight: 0.0,
+            exception: None,
+            lost: None,
+        }
+    }
 }
 
 /// Finds and ranks the violations of `rules`.
@@ -64,15 +83,8 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
         *companions.entry(y).or_default() += 1;
         let violators = guilty.len() as u32;
         for it in guilty {
-            let violation = found.entry((it.function, y)).or_insert_with(|| Violation {
-                function: it.function,
-                missing: y,
-                broken: Vec::new(),
-                is_update: false,
-                violators,
-                weight: 0.0,
-                exception: None,
-            });
+            let violation =
+                found.entry((it.function, y)).or_insert_with(|| Violation::new(it.function, y));
             violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
@@ -98,9 +110,13 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     found
 }
 
-/// Likeliest bugs first: possible exceptions last, forgotten updates before forgotten checks.
-fn by_rank(left: &Violation, right: &Violation) -> Ordering {
-    let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
+/// Likeliest bugs first: lost updates before all, those that are gone first; possible exceptions last,
+/// forgotten updates before forgotten checks.
+pub(crate) fn by_rank(left: &Violation, right: &Violation) -> Ordering {
+    let class = |it: &Violation| match it.lost {
+        Some(lost) => (false, lost.now > 0, false, false),
+        None => (true, false, it.exception.is_some(), !it.is_update),
+    };
     let place = |it: &Violation| (it.function, it.missing);
     let by_weight = right.weight.total_cmp(&left.weight);
     class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))

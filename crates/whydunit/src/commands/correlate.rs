@@ -7,13 +7,14 @@ use crate::exit::Exit;
 use crate::render::{self, json, sarif, terminal::Paint};
 use anyhow::Context;
 use base::Finding;
+use correlate::baseline::Baseline;
 use correlate::database::Database;
 use correlate::library::Library;
 use correlate::rules::{MOST_LEFT, Options};
 use correlate::tree::{Progress, Silent, Stage};
 use correlate::{Analysis, Request, explain, report, suppress};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -94,7 +95,7 @@ struct Output {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Accepted findings")]
 struct Accepted {
-    /// Report only what is not in this earlier JSON report
+    /// Apply the rules of this earlier JSON report, and report only what is new since
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Findings to silence, one a line: FILE FUNCTION VARIABLE REASON
@@ -121,10 +122,11 @@ impl Correlate {
             render::print(&explained)?;
             return Ok(Exit::Clean);
         }
-        let suppressed = analysis.suppress(&accepted);
-        let mut findings = analysis.findings();
-        let known = suppress::drop_known(&mut findings, &baseline);
+        // What is stored is the tree as it is, not what a baseline makes of it.
         self.store(stored, &analysis)?;
+        let known = baseline.map_or(0, |baseline| analysis.against(&baseline));
+        let suppressed = analysis.suppress(&accepted);
+        let findings = analysis.findings();
         self.print(&analysis, &findings, suppressed + known)?;
         Ok(if findings.is_empty() { Exit::Clean } else { Exit::Findings })
     }
@@ -171,10 +173,13 @@ impl Correlate {
         let report = if self.output.json {
             let rules: Vec<_> =
                 analysis.rules.iter().map(|it| text::rule_json(analysis, it)).collect();
+            let known = Baseline::of(analysis);
             let details = json!({
                 "summary": text::summary_json(analysis, silenced),
                 "skipped": analysis.tree.skipped,
                 "rules": rules,
+                "violations": known.violations,
+                "functions": known.functions,
             });
             json::render("correlate", details, found.to_vec())
         } else if self.output.sarif {
@@ -219,9 +224,15 @@ impl Accepted {
         suppress::read(&read(path)?).with_context(|| path.display().to_string())
     }
 
-    fn baseline(&self) -> anyhow::Result<Vec<Finding>> {
-        let Some(path) = &self.baseline else { return Ok(Vec::new()) };
-        json::findings(&read(path)?).with_context(|| path.display().to_string())
+    fn baseline(&self) -> anyhow::Result<Option<Baseline>> {
+        let Some(path) = &self.baseline else { return Ok(None) };
+        let baseline = || {
+            let text = read(path)?;
+            let findings = json::findings(&text)?;
+            let report: Value = serde_json::from_str(&text)?;
+            text::baseline(&report["details"], &findings)
+        };
+        baseline().map(Some).with_context(|| path.display().to_string())
     }
 }
 

@@ -5,8 +5,10 @@ use crate::render::terminal::{self, Paint};
 use base::Finding;
 use correlate::Analysis;
 use correlate::access::{Kind, Owner};
+use correlate::baseline::{Baseline, KnownViolation};
 use correlate::rules::{Rule, Way};
 use correlate::types::Type;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -129,6 +131,24 @@ pub fn rule_json(analysis: &Analysis, rule: &Rule) -> Value {
         "confidence": (rule.confidence() * 1e4).round() / 1e4,
         "same_object": rule.same_object,
     })
+}
+
+/// The baseline that a report is. Reports of earlier versions name what a function lacks in the title of
+/// the finding alone.
+pub fn baseline(details: &Value, findings: &[Finding]) -> anyhow::Result<Baseline> {
+    let mut baseline = Baseline::deserialize(details)?;
+    if details.get("violations").is_none() {
+        let known = findings.iter().filter_map(|finding| {
+            let place = finding.place.as_ref()?;
+            Some(KnownViolation {
+                file: place.file.clone()?,
+                function: place.function.clone()?,
+                missing: finding.title.rsplit(' ').next()?.to_string(),
+            })
+        });
+        baseline.violations = known.collect();
+    }
+    Ok(baseline)
 }
 
 /// Every access of every function, one JSON object a line, and the structs it sets as a whole.
