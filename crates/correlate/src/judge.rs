@@ -157,7 +157,13 @@ pub(crate) struct Outcome {
 }
 
 /// Which accesses of the right side are together with the left side.
-pub(crate) fn together(left: &[&[Entry]], right: &[Entry], max_distance: u32) -> Outcome {
+/// `owner` is the struct of the first variable on the left.
+pub(crate) fn together(
+    left: &[&[Entry]],
+    owner: u32,
+    right: &[Entry],
+    max_distance: u32,
+) -> Outcome {
     let mut outcome = Outcome::default();
     let near = |a: &Entry, b: &Entry| a.statement.abs_diff(b.statement) <= max_distance;
     let [first, others @ ..] = left else { return outcome };
@@ -165,7 +171,10 @@ pub(crate) fn together(left: &[&[Entry]], right: &[Entry], max_distance: u32) ->
         if !others.iter().all(|side| side.iter().any(|b| near(a, b))) {
             continue;
         }
-        for b in right.iter().filter(|b| near(a, b)) {
+        // That `a->b->c` goes through `b` says nothing about `b` and `c`.
+        let is_path =
+            |b: &Entry| b.step != 0 && (b.step == owner || b.end == owner || b.chain == a.chain);
+        for b in right.iter().filter(|b| near(a, b) && !is_path(b)) {
             if a.via != 0 && a.via == b.via {
                 outcome.neutral = Some(Reason::Copied);
                 continue;

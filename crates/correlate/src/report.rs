@@ -6,7 +6,7 @@ use crate::explain;
 use crate::explain::{Site, Standing};
 use crate::graph::{FunctionId, Variable};
 use crate::rules::{Rule, Way};
-use crate::violations::Violation;
+use crate::violations::{Exception, Violation};
 use base::{Confidence, Finding, Place, Step};
 use rustc_hash::FxHashMap;
 use std::fmt;
@@ -82,13 +82,26 @@ impl Analysis {
     }
 
     fn exception_step(&self, violation: &Violation) -> Option<Step> {
-        let (value, others) = violation.exception?;
-        let value = self.tree.names.text(value);
         let missing = self.graph.shown(&self.tree, violation.missing);
-        Some(Step::new(format!(
-            "writing {value} goes without {missing} in {others} other functions, too, and nowhere \
-             with it: the value may be the exception"
-        )))
+        let text = |value| self.tree.names.text(value);
+        Some(Step::new(match violation.exception? {
+            Exception::Value(value, others) => format!(
+                "writing {} goes without {missing} in {others} other functions, too, and nowhere \
+                 with it: the value may be the exception",
+                text(value)
+            ),
+            Exception::OtherValue(value) => format!(
+                "nobody who accesses {missing} writes {}: the value may be the exception",
+                text(value)
+            ),
+            Exception::Manner => format!(
+                "nobody who accesses {missing} steps or empties the other variable like this: the \
+                 manner may be the exception"
+            ),
+            Exception::Relink => {
+                format!("{missing} counts what is linked, and this function may only move links")
+            }
+        }))
     }
 
     fn lost_step(&self, violation: &Violation) -> Option<Step> {

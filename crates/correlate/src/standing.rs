@@ -2,14 +2,14 @@
 //!
 //! This is the one computation behind all that is said of a rule: its counts, its violators, the
 //! findings and what `--explain` lists. For a rule `write(x) => …` a function that lacks the right side
-//! may be excused, by what it does itself (it zeroes the struct) or by what those around it do (a
+//! may be excused, by what it does itself (it assigns the whole struct) or by what those around it do (a
 //! caller takes care of it; "around" are two levels of callees and of callers). But a helper that
 //! everybody calls excuses nobody: where the functions with the same excuse access `y` themselves all
 //! the same, the excuse is void for that rule. The test is the rule itself, counted among those
 //! functions alone. Zeroing is such an excuse: where those that zero the struct set `y` as well, zero
 //! means "not yet set".
 
-use crate::access::{Access, Kind};
+use crate::access::{Access, Call, How, Kind, Owner};
 use crate::graph::{Entry, FunctionId, Graph, Variable};
 use crate::judge::{Outcome, together};
 use crate::occurrences::{Occurrence, Occurrences};
@@ -32,8 +32,12 @@ pub(crate) struct Context<'a> {
 pub enum Reason {
     /// Both sides come out of the same callee, which counts itself.
     Copied,
-    /// It sets, zeroes or frees the whole struct.
-    Whole,
+    /// It zeroes the whole struct.
+    Zeroed,
+    /// It assigns the whole struct.
+    Assigned,
+    /// It ends the life of the struct.
+    Freed,
     /// Only a function that it calls has the left side.
     Indirect,
     /// It reads the variable where the rule wants a write.
@@ -44,6 +48,14 @@ pub enum Reason {
     Macro,
     /// The object is a local that nobody reads.
     Dead,
+    /// It sets another member of the union that the variable is in.
+    Variant,
+    /// All that it does is to set the first variable to what it is given.
+    Setter,
+    /// A function that it hands the object to, or got it from, sets the variable in it.
+    SetByCallee,
+    /// All functions that call it set the variable in the object that they hand over.
+    SetByCallers,
     /// A function that it calls takes care of the variable.
     Callees,
     /// A function that calls it takes care of the variable.
@@ -54,12 +66,24 @@ impl Reason {
     /// Whether a function with this excuse counts among those with the left side. One that sets the
     /// whole struct says nothing about which fields belong together.
     pub fn is_counted(self) -> bool {
-        !matches!(self, Self::Copied | Self::Whole)
+        !matches!(self, Self::Copied | Self::Zeroed | Self::Assigned | Self::Freed)
+    }
+
+    /// Excuses that may be void.
+    const VOIDABLE: [Self; 3] = [Self::Zeroed, Self::Callees, Self::Callers];
+
+    /// The excuse of a function that does this to the whole struct.
+    fn of_whole(how: How) -> Self {
+        match how {
+            How::Zeroed => Self::Zeroed,
+            How::Assigned => Self::Assigned,
+            How::Freed => Self::Freed,
+        }
     }
 
     /// Whether the excuse is void for a rule that functions with it obey all the same.
     fn can_be_void(self) -> bool {
-        matches!(self, Self::Whole | Self::Callees | Self::Callers)
+        Self::VOIDABLE.contains(&self)
     }
 }
 
@@ -67,12 +91,18 @@ impl fmt::Display for Reason {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str(match self {
             Self::Copied => "gets both from one function that it calls",
-            Self::Whole => "sets, zeroes or frees the whole struct",
+            Self::Zeroed => "zeroes the whole struct",
+            Self::Assigned => "assigns the whole struct",
+            Self::Freed => "frees the struct",
             Self::Indirect => "has the left side only through a call",
             Self::Checks => "checks it instead of updating it",
             Self::Far => "accesses it further away than --max-distance",
             Self::Macro => "the body of a macro",
             Self::Dead => "a local object that nobody reads",
+            Self::Variant => "sets another member of the union",
+            Self::Setter => "only sets what it is given",
+            Self::SetByCallee => "a function that it calls sets it in the same object",
+            Self::SetByCallers => "all functions that call it set it in the same object",
             Self::Callees => "a function that it calls accesses it",
             Self::Callers => "a function that calls it accesses it",
         })
@@ -121,12 +151,12 @@ impl<'a> Context<'a> {
         left: &[&[Entry]],
         right: (Variable, &[Entry]),
     ) -> Outcome {
-        let mut outcome = together(left, right.1, self.options.max_distance);
+        let owner = left.first().and_then(|side| side.first());
+        let owner = owner.map_or(0, |entry| self.graph.struct_number(entry.variable));
+        let mut outcome = together(left, owner, right.1, self.options.max_distance);
         if outcome.neutral.is_none() && right.1.is_empty() {
-            let facts = &self.tree.functions[function as usize];
-            if self.graph.touches_whole(facts, right.0) {
-                outcome.neutral = Some(Reason::Whole);
-            }
+            let how = self.graph.touches_whole(function, right.0);
+            outcome.neutral = how.map(Reason::of_whole);
         }
         outcome
     }
@@ -224,13 +254,19 @@ impl<'a> Census<'a> {
 
     /// Where a function stands that has the left side of a `write` rule and not the right side.
     fn excuse(&self, function: FunctionId) -> Standing {
-        const ORDER: [Reason; 8] = [
+        const ORDER: [Reason; 14] = [
             Reason::Indirect,
             Reason::Macro,
             Reason::Checks,
             Reason::Far,
-            Reason::Whole,
+            Reason::Zeroed,
+            Reason::Assigned,
+            Reason::Freed,
             Reason::Dead,
+            Reason::Variant,
+            Reason::Setter,
+            Reason::SetByCallee,
+            Reason::SetByCallers,
             Reason::Callees,
             Reason::Callers,
         ];
@@ -244,10 +280,15 @@ impl<'a> Census<'a> {
         let direct = |it: &FunctionId| graph.accesses_directly(*it, self.right);
         match reason {
             Reason::Copied => false,
-            Reason::Whole => {
-                graph.touches_whole(facts, self.right)
-                    || self.left.iter().any(|it| graph.touches_whole(facts, *it))
+            Reason::Zeroed | Reason::Assigned | Reason::Freed => {
+                let all = self.left.iter().chain([&self.right]);
+                all.filter_map(|it| graph.touches_whole(function, *it))
+                    .any(|how| Reason::of_whole(how) == reason)
             }
+            Reason::Variant => self.sets_variant(function),
+            Reason::Setter => facts.is_setter(),
+            Reason::SetByCallee => self.is_set(function, Surroundings::Callees),
+            Reason::SetByCallers => self.is_set(function, Surroundings::Callers),
             Reason::Indirect => !self.writes_itself(function),
             Reason::Checks => self.ways.1 == Way::Write && self.accesses_near(function),
             Reason::Far => direct(&function),
@@ -268,8 +309,7 @@ impl<'a> Census<'a> {
     /// Whether the functions with an excuse obey the rule by their own accesses all the same.
     fn is_void(&self, reason: Reason) -> bool {
         let void = self.void.get_or_init(|| {
-            let all = [Reason::Whole, Reason::Callees, Reason::Callers];
-            all.into_iter().filter(|it| self.is_void_by_count(*it)).collect()
+            Reason::VOIDABLE.into_iter().filter(|it| self.is_void_by_count(*it)).collect()
         });
         reason.can_be_void() && void.contains(&reason)
     }
@@ -286,6 +326,33 @@ impl<'a> Census<'a> {
         let options = self.context.options;
         obey >= options.min_direct_support
             && f64::from(obey) >= options.min_confidence * f64::from(all)
+    }
+
+    /// Whether the function writes a variable that shares its memory with the right side.
+    fn sets_variant(&self, function: FunctionId) -> bool {
+        let Context { tree, graph, .. } = self.context;
+        let (owner, field) = graph.variables[self.right.0 as usize];
+        let Owner::Struct(id) = owner else { return false };
+        let accesses = tree.functions[function as usize].accesses.iter();
+        let mut writes = accesses.filter(|it| it.kind.meets(Kind::WRITE));
+        writes.any(|it| match it.owner {
+            Owner::Struct(other) => {
+                tree.types.are_variants(&tree.names, (id, field), (other, it.field))
+            }
+            _ => false,
+        })
+    }
+
+    /// Whether the right side is set, around a function, in an object that it writes the left side of.
+    fn is_set(&self, function: FunctionId, by: Surroundings) -> bool {
+        let mut bases: Vec<_> = self.own_writes(function).map(|write| write.base).collect();
+        bases.sort_unstable();
+        bases.dedup();
+        let around = Around { context: self.context, variable: self.right };
+        bases.into_iter().filter(|base| *base != 0).any(|base| match by {
+            Surroundings::Callees => around.is_set_by_callee(function, base),
+            Surroundings::Callers => around.is_set_by_callers(function, base, 0),
+        })
     }
 
     /// Whether the function makes the writes of the left side itself.
@@ -308,6 +375,57 @@ impl<'a> Census<'a> {
     /// The function's own writes to the first variable of the left side.
     fn own_writes(&self, function: FunctionId) -> impl Iterator<Item = &'a Access> {
         writes(self.context, function, self.left[0])
+    }
+}
+
+enum Surroundings {
+    Callees,
+    Callers,
+}
+
+/// Who sets a variable in an object around a function.
+struct Around<'a> {
+    context: Context<'a>,
+    variable: Variable,
+}
+
+impl<'a> Around<'a> {
+    /// The calls of a function, and what they lead to.
+    fn calls(&self, function: FunctionId) -> impl Iterator<Item = (&'a Call, FunctionId)> {
+        let calls = self.context.tree.functions[function as usize].calls.iter();
+        let links = &self.context.graph.links[function as usize];
+        calls.zip(links).filter_map(|(call, callee)| Some((call, (*callee)?)))
+    }
+
+    fn is_set_by_callee(&self, function: FunctionId, base: u32) -> bool {
+        let objects = &self.context.graph.objects;
+        let mut others = self.calls(function).filter(|(_, callee)| *callee != function);
+        others.any(|(call, callee)| objects.sets(call, callee, base, self.variable))
+    }
+
+    /// Whether every call of the function hands over an object whose variable the caller takes care
+    /// of, by itself, by another call, or because its own callers do.
+    fn is_set_by_callers(&self, function: FunctionId, base: u32, depth: usize) -> bool {
+        const DEEPEST: usize = 2;
+        let Context { tree, graph, .. } = self.context;
+        let parameters = &tree.functions[function as usize].parameters;
+        let Some(position) = parameters.iter().position(|it| *it == base) else { return false };
+        let callers = &graph.callers[function as usize];
+        let sets = |caller: FunctionId, call: &Call| {
+            let Some(handed) = call.arguments.get(position).filter(|it| it.base != 0) else {
+                return false;
+            };
+            let entries = graph.entries(caller, self.variable).iter();
+            let mut own = entries.filter(|it| it.via == 0 && it.base == handed.base);
+            own.any(|it| it.kind.meets(Kind::WRITE))
+                || self.is_set_by_callee(caller, handed.base)
+                || depth < DEEPEST && self.is_set_by_callers(caller, handed.base, depth + 1)
+        };
+        !callers.is_empty()
+            && callers.iter().all(|caller| {
+                let mut calls = self.calls(*caller).filter(|(_, callee)| *callee == function);
+                calls.all(|(call, _)| sets(*caller, call))
+            })
     }
 }
 

@@ -1,14 +1,16 @@
 //! **Inconsistent updates**: functions that write `x` of a rule `write(x) => any(y)` and leave `y`
 //! alone, although nobody around them takes care of it.
 
-use crate::access::Access;
+use crate::access::{Access, Kind, Owner};
 use crate::baseline::Lost;
 use crate::graph::{FunctionId, Variable};
+use crate::library::has_word;
 use crate::manner::Manners;
 use crate::names::Name;
 use crate::peers;
 use crate::rules::{Rule, Way};
 use crate::standing::{Census, Context, Site, Standing, writes};
+use crate::syntax::TypeName;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -28,10 +30,25 @@ pub struct Violation {
     pub violators: u32,
     /// How much the rules broken weigh together; see [`violations`].
     pub weight: f64,
-    /// A constant whose write goes without the missing variable elsewhere, too, and how often.
-    pub exception: Option<(Name, u32)>,
+    /// Why it may be none.
+    pub exception: Option<Exception>,
+    /// Whether the function is part of the tests.
+    pub is_test: bool,
     /// That it is an update which the baseline had.
     pub lost: Option<Lost>,
+}
+
+/// What sets a violator apart from those that obey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exception {
+    /// A constant whose write goes without the missing variable elsewhere, too, and how often.
+    Value(Name, u32),
+    /// A constant that nobody writes together with the missing variable, though they write others.
+    OtherValue(Name),
+    /// It steps or empties the variable, and nobody who obeys does.
+    Manner,
+    /// It moves links, and the missing variable counts what is linked.
+    Relink,
 }
 
 impl Violation {
@@ -45,6 +62,7 @@ impl Violation {
             violators: u32::MAX,
             weight: 0.0,
             exception: None,
+            is_test: false,
             lost: None,
         }
     }
@@ -106,16 +124,30 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
         let forgotten = f64::from(forgotten[&it.function]);
         it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
     });
+    for it in &mut found {
+        let file = context.tree.functions[it.function as usize].file;
+        it.is_test = is_test(&context.tree.paths[file as usize]);
+    }
     found.sort_by(by_rank);
     found
 }
 
+/// Whether a file belongs to tests, by the names of its folders and its own.
+fn is_test(path: &str) -> bool {
+    let mut parts = path.split('/').rev();
+    let file = parts.next().unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default();
+    let mut words = stem.split(['_', '-']);
+    words.any(|word| matches!(word, "test" | "tests" | "unittest"))
+        || parts.any(|part| matches!(part, "test" | "tests" | "testing" | "unittest" | "selftests"))
+}
+
 /// Likeliest bugs first: lost updates before all, those that are gone first; possible exceptions last,
-/// forgotten updates before forgotten checks.
+/// forgotten updates before forgotten checks, code of tests after all other.
 pub(crate) fn by_rank(left: &Violation, right: &Violation) -> Ordering {
     let class = |it: &Violation| match it.lost {
         Some(lost) => (false, lost.now > 0, false, false),
-        None => (true, false, it.exception.is_some(), !it.is_update),
+        None => (true, it.is_test, it.exception.is_some(), !it.is_update),
     };
     let place = |it: &Violation| (it.function, it.missing);
     let by_weight = right.weight.total_cmp(&left.weight);
@@ -129,7 +161,7 @@ struct Guilty {
     line: u32,
     /// How alike its writes are to those of the supporters.
     likeness: f64,
-    exception: Option<(Name, u32)>,
+    exception: Option<Exception>,
 }
 
 /// The search for those that break one rule.
@@ -149,14 +181,19 @@ impl Search<'_> {
         }
         let obey: Vec<_> = sites
             .iter()
-            .filter(|site| self.context.graph.accesses_directly(site.function, self.y))
-            .map(|site| self.manners(site.function))
+            .map(|site| site.function)
+            .filter(|it| self.context.graph.accesses_directly(*it, self.y))
             .collect();
+        let manners: Vec<_> = obey.iter().map(|it| self.manners(*it)).collect();
         let guilty = sites.iter().filter(is_guilty).map(|site| Guilty {
             function: site.function,
             line: site.left_line,
-            likeness: self.manners(site.function).likeness(&obey),
-            exception: self.exception(site.function),
+            likeness: self.manners(site.function).likeness(&manners),
+            exception: self
+                .value_exception(site.function)
+                .or_else(|| self.manner_exception(site.function, &manners))
+                .or_else(|| self.other_value(site.function, &obey))
+                .or_else(|| self.relink(site.function, &obey)),
         });
         guilty.collect()
     }
@@ -171,7 +208,7 @@ impl Search<'_> {
 
     /// The constant that the function writes to `x`, if others write it without `y`, too, and
     /// nobody writes it with `y`: then the value itself may be the exception.
-    fn exception(&self, function: FunctionId) -> Option<(Name, u32)> {
+    fn value_exception(&self, function: FunctionId) -> Option<Exception> {
         let value = self.only_value(function)?;
         let mut without = 0;
         let others = self.context.occurrences.functions(self.x);
@@ -184,7 +221,56 @@ impl Search<'_> {
             }
             without += 1;
         }
-        (without > 0).then_some((value, without))
+        (without > 0).then_some(Exception::Value(value, without))
+    }
+
+    /// Whether nobody who obeys writes `x` in the manner of this function, which steps or empties it.
+    fn manner_exception(&self, function: FunctionId, others: &[Manners]) -> Option<Exception> {
+        const FEW: usize = 4;
+        let own = self.manners(function);
+        let is_alone = others.len() >= FEW && !others.iter().any(|it| it.meets(own));
+        (is_alone && own.only_steps_or_empties()).then_some(Exception::Manner)
+    }
+
+    /// The name that the function sets `x` to, if `x` is a tag: those who obey set it to names as well,
+    /// but nobody to this one.
+    fn other_value(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
+        const FEW: usize = 3;
+        let value = self.only_value(function)?;
+        if !self.context.tree.names.text(value).contains(|it: char| it.is_ascii_alphabetic()) {
+            return None;
+        }
+        let named = |it: &Access| it.value.is_some();
+        let tags = obey.iter().filter(|it| self.writes(**it).any(named)).count();
+        let same = obey.iter().any(|it| self.writes(*it).any(|write| write.value == Some(value)));
+        let is_tag = tags >= FEW && 2 * tags > obey.len() && !same;
+        is_tag.then_some(Exception::OtherValue(value))
+    }
+
+    /// Whether `y` is a count that those who obey step, and the function only moves links: by its name
+    /// and its calls it neither adds nor takes away.
+    fn relink(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
+        const CHANGES: [&str; 24] = [
+            "add", "insert", "append", "prepend", "push", "put", "enqueue", "link", "new",
+            "create", "alloc", "malloc", "remove", "delete", "del", "pop", "get", "take",
+            "dequeue", "unlink", "free", "drop", "release", "init",
+        ];
+        let Context { tree, graph, .. } = self.context;
+        let (owner, field) = graph.variables[self.x.0 as usize];
+        let Owner::Struct(id) = owner else { return None };
+        let typed = tree.types.structure(id).fields.get(&field)?;
+        if !typed.is_pointer || typed.base == TypeName::Scalar {
+            return None;
+        }
+        let steps = |it: &&FunctionId| {
+            let mut writes = writes(self.context, **it, self.y).peekable();
+            writes.peek().is_some() && writes.all(|write| write.kind.meets(Kind::READ))
+        };
+        let counting = obey.iter().filter(steps).count();
+        let facts = &tree.functions[function as usize];
+        let called = facts.calls.iter().map(|call| call.name).chain([facts.name]);
+        let changes = called.into_iter().any(|name| has_word(tree.names.text(name), &CHANGES));
+        (2 * counting > obey.len() && !changes).then_some(Exception::Relink)
     }
 
     fn only_value(&self, function: FunctionId) -> Option<Name> {

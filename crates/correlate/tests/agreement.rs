@@ -15,6 +15,7 @@ fn analysed(path: PathBuf) -> Analysis {
         min_support: 4,
         min_direct_support: 3,
         min_confidence: 0.6,
+        max_left: 3,
         ..Options::default()
     };
     let request = Request {

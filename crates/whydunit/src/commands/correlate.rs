@@ -1,6 +1,7 @@
 //! `whydunit correlate`: which variables of a source tree belong together, and who forgot one.
 
 mod explanation;
+mod tables;
 mod text;
 
 use crate::exit::Exit;
@@ -11,8 +12,9 @@ use correlate::baseline::Baseline;
 use correlate::database::Database;
 use correlate::library::Library;
 use correlate::rules::{MOST_LEFT, Options};
+use correlate::sources::Exclusions;
 use correlate::tree::{Progress, Silent, Stage};
-use correlate::{Analysis, Request, explain, report, suppress};
+use correlate::{Analysis, Request, explain, report, statistics, suppress};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use std::io::IsTerminal;
@@ -28,6 +30,12 @@ pub struct Correlate {
     /// Files and folders that only lend their declarations, such as system headers
     #[arg(long, value_name = "PATH")]
     headers: Vec<PathBuf>,
+    /// Leave out files and folders of this name or path below a SOURCE; `*` is any part of a name
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Analyse hidden folders and copies of other projects (`deps`, `vendor`, `third_party`, …), too
+    #[arg(long)]
+    all_folders: bool,
     /// What functions outside the tree do to their arguments (docs/correlate.md)
     #[arg(long, value_name = "FILE")]
     summaries: Vec<PathBuf>,
@@ -81,6 +89,12 @@ struct Output {
     /// Show the supporters and violators of a rule, such as 'write(S::a) => any(S::b)'
     #[arg(long, value_name = "RULE", conflicts_with = "sarif")]
     explain: Option<String>,
+    /// Show how the rules are distributed over variables and forms
+    #[arg(long, conflicts_with_all = ["sarif", "explain"])]
+    distribution: bool,
+    /// Show how many rules and findings there are with each threshold changed
+    #[arg(long, conflicts_with_all = ["sarif", "explain", "distribution"])]
+    sensitivity: bool,
     /// Store the rules in this database; those of other trees in it are kept
     #[arg(long, value_name = "FILE")]
     database: Option<PathBuf>,
@@ -122,6 +136,10 @@ impl Correlate {
             render::print(&explained)?;
             return Ok(Exit::Clean);
         }
+        if self.output.distribution || self.output.sensitivity {
+            render::print(&self.output.statistics(analysis))?;
+            return Ok(Exit::Clean);
+        }
         // What is stored is the tree as it is, not what a baseline makes of it.
         self.store(stored, &analysis)?;
         let known = baseline.map_or(0, |baseline| analysis.against(&baseline));
@@ -144,6 +162,10 @@ impl Correlate {
         Ok(Request {
             roots: self.source.clone(),
             headers: self.headers.clone(),
+            exclusions: Exclusions {
+                patterns: self.exclude.clone(),
+                all_folders: self.all_folders,
+            },
             library,
             options: self.thresholds.options(),
             max_file_size: self.max_file_size << 20,
@@ -207,6 +229,19 @@ impl Thresholds {
 }
 
 impl Output {
+    /// The figures that were asked for.
+    fn statistics(&self, analysis: Analysis) -> String {
+        let paint = Paint::new(render::wants_colour());
+        let (data, text) = if self.distribution {
+            let found = statistics::distribution(&analysis);
+            (json!({"distribution": found}), tables::distribution(&found, paint))
+        } else {
+            let (_, settings) = statistics::sensitivity(analysis, &Silent);
+            (json!({"sensitivity": settings}), tables::sensitivity(&settings, paint))
+        };
+        if self.json { json::render("correlate", data, Vec::new()) } else { text }
+    }
+
     /// The database that the rules will be merged into.
     fn stored(&self) -> anyhow::Result<Option<Database>> {
         let Some(path) = &self.database else { return Ok(None) };

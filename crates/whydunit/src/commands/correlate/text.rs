@@ -178,9 +178,9 @@ pub fn accesses(analysis: &Analysis) -> String {
             let _ = writeln!(out, "{line}");
         }
         for whole in &function.wholes {
-            let owner = match whole {
-                Type::Struct(it) => tree.names.text(tree.types.structure(*it).name),
-                Type::Opaque(it) => tree.names.text(*it),
+            let owner = match whole.of {
+                Type::Struct(it) => tree.names.text(tree.types.structure(it).name),
+                Type::Opaque(it) => tree.names.text(it),
                 Type::Unknown | Type::Scalar => continue,
             };
             let line = json!({"file": path, "function": name, "whole": owner});
