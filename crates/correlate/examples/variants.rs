@@ -4,8 +4,9 @@
 //! `variants TREE` first prints a line about the unchanged tree: its findings, and every update that a
 //! rule `write(x) => write(y)` asks for (`[file, function, y, line, rule]`). Then it reads lines of JSON
 //! such as `{"file": "a.c", "cut": [[120, 134]]}`, a file and the bytes in it to blank, and answers each
-//! with a line: the findings on the changed tree alone (`plain`) and against the unchanged tree as a
-//! baseline (`against`), in order, as `[file, function, missing...]`.
+//! with a line: the findings on the changed tree alone (`plain`), against the rules of the unchanged tree
+//! (`rules`, as if the function were new), and against the unchanged tree as a baseline (`against`), in
+//! order, as `[file, function, missing...]`.
 
 use correlate::access::Kind;
 use correlate::baseline::Baseline;
@@ -39,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mut analysis = analyse(&request, &Silent)?;
     let baseline = Baseline::of(&analysis);
+    let rules_alone = Baseline { functions: Vec::new(), ..baseline.clone() };
     print(&json!({"findings": violations(&analysis), "updates": updates(&analysis)}))?;
     for line in std::io::stdin().lines() {
         let change: Change = serde_json::from_str(&line?)?;
@@ -54,8 +56,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let former = tree.replace(file as u32, functions);
         analysis = Analysis::new(tree, options, &Silent);
         let plain = violations(&analysis);
+        let (mined, found) = (analysis.rules.len(), analysis.violations.clone());
+        analysis.against(&rules_alone);
+        let rules = violations(&analysis);
+        analysis.rules.truncate(mined);
+        analysis.violations = found;
         analysis.against(&baseline);
-        print(&json!({"plain": plain, "against": violations(&analysis)}))?;
+        let against = violations(&analysis);
+        print(&json!({"plain": plain, "rules": rules, "against": against}))?;
         analysis.tree.replace(file as u32, former);
     }
     Ok(())

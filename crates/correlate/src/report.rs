@@ -22,22 +22,35 @@ type Strict<'a> = FxHashMap<(Variable, Variable), &'a Rule>;
 
 impl Analysis {
     /// The violations as findings, in their order: one for each function, with all that it lacks.
+    /// Functions of one file that lack the same beside the same write have one cause, and are one
+    /// finding.
     pub fn findings(&self) -> Vec<Finding> {
         let updates = self.rules.iter().filter(|rule| rule.is_simple(Way::Write, Way::Write));
         let strict = updates.map(|rule| ((rule.left[0].1, rule.right.1), rule)).collect();
-        let mut groups: Vec<Vec<&Violation>> = Vec::new();
+        let mut groups: Vec<Group> = Vec::new();
         let mut group_of: FxHashMap<FunctionId, usize> = FxHashMap::default();
+        let mut group_like: FxHashMap<_, usize> = FxHashMap::default();
         for violation in &self.violations {
-            let index = *group_of.entry(violation.function).or_insert(groups.len());
+            let file = self.tree.functions[violation.function as usize].file;
+            let written = self.rules[violation.broken[0].0].left[0].1;
+            let cause = (file, written, violation.missing, violation.lost.is_some());
+            let known = group_of.get(&violation.function).or_else(|| group_like.get(&cause));
+            let index = known.copied().unwrap_or(groups.len());
+            group_of.insert(violation.function, index);
+            group_like.entry(cause).or_insert(index);
             match groups.get_mut(index) {
-                Some(group) => group.push(violation),
-                None => groups.push(vec![violation]),
+                Some(group) if group.function == violation.function => {
+                    group.violations.push(violation);
+                }
+                Some(group) => group.alike.push(violation),
+                None => groups.push(Group::new(violation)),
             }
         }
         groups.iter().map(|group| self.finding(group, &strict)).collect()
     }
 
-    fn finding(&self, group: &[&Violation], strict: &Strict) -> Finding {
+    fn finding(&self, group: &Group, strict: &Strict) -> Finding {
+        let (group, alike) = (&group.violations, &group.alike);
         let first = group[0];
         let function = self.function_name(first.function);
         let path = self.path_of(first.function);
@@ -54,6 +67,7 @@ impl Analysis {
         evidence.extend(self.examples(&self.rules[rule]));
         evidence.extend(group.iter().filter_map(|it| self.exception_step(it)));
         evidence.extend(group.iter().filter_map(|it| self.lost_step(it)));
+        evidence.extend(self.alike_steps(alike));
         Finding {
             kind: KIND.to_string(),
             title: format!("{function} updates {written} but {}", complaint(first, &missing)),
@@ -62,6 +76,22 @@ impl Analysis {
             moment: None,
             evidence,
         }
+    }
+
+    /// One step for each other function with the same cause.
+    fn alike_steps(&self, alike: &[&Violation]) -> Vec<Step> {
+        let mut seen = Vec::new();
+        let mut steps = Vec::new();
+        for violation in alike.iter().filter(|it| !it.broken.is_empty()) {
+            if !seen.contains(&violation.function) {
+                seen.push(violation.function);
+                let function = self.function_name(violation.function);
+                let path = self.path_of(violation.function);
+                let place = Place::line(path, violation.broken[0].1).in_function(&function);
+                steps.push(Step::new(format!("{function} does the same")).at(place));
+            }
+        }
+        steps
     }
 
     fn rule_step(&self, rule: &Rule, strict: &Strict) -> Step {
@@ -95,8 +125,8 @@ impl Analysis {
                 text(value)
             ),
             Exception::Manner => format!(
-                "nobody who accesses {missing} steps or empties the other variable like this: the \
-                 manner may be the exception"
+                "hardly anybody who accesses {missing} steps or empties the other variable like \
+                 this: the manner may be the exception"
             ),
             Exception::Relink => {
                 format!("{missing} counts what is linked, and this function may only move links")
@@ -130,6 +160,22 @@ impl Analysis {
                 Step::new(format!("{function} does both")).at(place.in_function(function))
             })
             .collect()
+    }
+}
+
+/// The violations of one finding.
+struct Group<'a> {
+    /// The function that it is about.
+    function: FunctionId,
+    /// What that function lacks.
+    violations: Vec<&'a Violation>,
+    /// What others lack for the same cause.
+    alike: Vec<&'a Violation>,
+}
+
+impl<'a> Group<'a> {
+    fn new(first: &'a Violation) -> Self {
+        Self { function: first.function, violations: vec![first], alike: Vec::new() }
     }
 }
 

@@ -45,7 +45,7 @@ pub enum Exception {
     Value(Name, u32),
     /// A constant that nobody writes together with the missing variable, though they write others.
     OtherValue(Name),
-    /// It steps or empties the variable, and nobody who obeys does.
+    /// It steps or empties the variable, and hardly anybody who obeys does.
     Manner,
     /// It moves links, and the missing variable counts what is linked.
     Relink,
@@ -106,8 +106,8 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
             violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
-            violation.weight += f64::from(rule.direct) * it.likeness * rule.confidence()
-                / f64::from(violators.max(1));
+            violation.weight +=
+                trust(rule) * it.likeness * rule.confidence() / f64::from(violators.max(1));
             violation.exception = violation.exception.or(it.exception);
         }
     }
@@ -130,6 +130,14 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     }
     found.sort_by(by_rank);
     found
+}
+
+/// How much the direct supporters of a rule say: those that access both variables of one object more
+/// than those that access two objects, which may meet by chance.
+fn trust(rule: &Rule) -> f64 {
+    const APART: f64 = 0.25;
+    let same = f64::from(rule.same_object.min(rule.direct));
+    same + APART * (f64::from(rule.direct) - same)
 }
 
 /// Whether a file belongs to tests, by the names of its folders and its own.
@@ -224,11 +232,14 @@ impl Search<'_> {
         (without > 0).then_some(Exception::Value(value, without))
     }
 
-    /// Whether nobody who obeys writes `x` in the manner of this function, which steps or empties it.
+    /// Whether hardly anybody who obeys writes `x` in the manner of this function, which steps or
+    /// empties it.
     fn manner_exception(&self, function: FunctionId, others: &[Manners]) -> Option<Exception> {
         const FEW: usize = 4;
+        const HARDLY: usize = 10;
         let own = self.manners(function);
-        let is_alone = others.len() >= FEW && !others.iter().any(|it| it.meets(own));
+        let alike = others.iter().filter(|it| it.meets(own)).count();
+        let is_alone = others.len() >= FEW && HARDLY * alike < others.len();
         (is_alone && own.only_steps_or_empties()).then_some(Exception::Manner)
     }
 
@@ -250,10 +261,11 @@ impl Search<'_> {
     /// Whether `y` is a count that those who obey step, and the function only moves links: by its name
     /// and its calls it neither adds nor takes away.
     fn relink(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
-        const CHANGES: [&str; 24] = [
-            "add", "insert", "append", "prepend", "push", "put", "enqueue", "link", "new",
-            "create", "alloc", "malloc", "remove", "delete", "del", "pop", "get", "take",
-            "dequeue", "unlink", "free", "drop", "release", "init",
+        // What adds or takes away says so in its name, or calls what does.
+        const OWN: [&str; 7] = ["add", "put", "link", "new", "create", "get", "init"];
+        const CALLED: [&str; 13] = [
+            "insert", "append", "prepend", "push", "enqueue", "remove", "delete", "del", "pop",
+            "take", "dequeue", "unlink", "free",
         ];
         let Context { tree, graph, .. } = self.context;
         let (owner, field) = graph.variables[self.x.0 as usize];
@@ -262,15 +274,20 @@ impl Search<'_> {
         if !typed.is_pointer || typed.base == TypeName::Scalar {
             return None;
         }
-        let steps = |it: &&FunctionId| {
-            let mut writes = writes(self.context, **it, self.y).peekable();
-            writes.peek().is_some() && writes.all(|write| write.kind.meets(Kind::READ))
+        const FEW: usize = 3;
+        let counts = |it: &FunctionId| {
+            let mut writes = writes(self.context, *it, self.y).peekable();
+            writes.peek()?;
+            Some(writes.any(|write| write.kind.meets(Kind::READ)))
         };
-        let counting = obey.iter().filter(steps).count();
+        let updates: Vec<bool> = obey.iter().filter_map(counts).collect();
+        let counting = updates.iter().filter(|steps| **steps).count();
+        let is_count = counting >= FEW && 2 * counting > updates.len();
         let facts = &tree.functions[function as usize];
-        let called = facts.calls.iter().map(|call| call.name).chain([facts.name]);
-        let changes = called.into_iter().any(|name| has_word(tree.names.text(name), &CHANGES));
-        (2 * counting > obey.len() && !changes).then_some(Exception::Relink)
+        let mut called = facts.calls.iter().map(|call| call.name).chain([facts.name]);
+        let changes = has_word(tree.names.text(facts.name), &OWN)
+            || called.any(|name| has_word(tree.names.text(name), &CALLED));
+        (is_count && !changes).then_some(Exception::Relink)
     }
 
     fn only_value(&self, function: FunctionId) -> Option<Name> {
