@@ -119,7 +119,7 @@ impl Walker<'_> {
                 let root = self.local_root(name);
                 self.literal(value, of, (self.object(name), root));
             } else {
-                self.visit_children(value);
+                self.elements(value, of);
             }
             return of;
         }
@@ -133,6 +133,24 @@ impl Walker<'_> {
             self.whole(of, How::Assigned, name);
         }
         given
+    }
+
+    /// Follows the initial values of an array: a list in it is the literal of an element.
+    fn elements(&mut self, list: Node, of: Type) {
+        let mut cursor = list.walk();
+        for element in list.named_children(&mut cursor) {
+            let value = match element.kind() {
+                "initializer_pair" => element.child_by_field_name("value"),
+                _ => Some(element),
+            };
+            match value {
+                Some(value) if value.kind() == "initializer_list" => {
+                    let object = self.object(value);
+                    self.literal(value, of, (object, None));
+                }
+                _ => self.visit(element),
+            }
+        }
     }
 
     /// Follows a structure literal: the members that it names are written, the others become zero.

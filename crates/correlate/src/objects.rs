@@ -7,6 +7,7 @@
 use crate::access::{Argument, Call, Function, How, Kind, Whole};
 use crate::graph::{FunctionId, Numbers, Variable};
 use crate::tree::Tree;
+use crate::types::Type;
 use rayon::prelude::*;
 
 /// Which object of a function: a parameter by its position, or what is returned.
@@ -43,11 +44,21 @@ impl Objects {
             sets: functions.par_iter().map(direct).collect(),
             wholes: functions.iter().map(|function| function.wholes.clone()).collect(),
         };
+        // Parts share the memory of the struct around them.
+        let with_parts = |wholes: &mut Vec<Whole>| {
+            for whole in wholes.clone() {
+                let Type::Struct(id) = whole.of else { continue };
+                let parts = tree.types.with_parts(id).into_iter().skip(1);
+                // They have another path than the struct, so they are in no slot.
+                wholes.extend(parts.map(|it| Whole { of: Type::Struct(it), base: 0, ..whole }));
+            }
+        };
         for _ in 0..ROUNDS {
             if !objects.round(functions, links) {
                 break;
             }
         }
+        objects.wholes.par_iter_mut().for_each(with_parts);
         objects
     }
 

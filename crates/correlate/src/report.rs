@@ -201,8 +201,8 @@ impl Rest {
 impl fmt::Display for Rest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.excused {
-            0 => write!(out, "{} break it", self.breaking),
-            excused => write!(out, "{} break it, {excused} are excused", self.breaking),
+            0 => write!(out, "is broken in {}", self.breaking),
+            excused => write!(out, "is broken in {}, excused in {excused}", self.breaking),
         }
     }
 }

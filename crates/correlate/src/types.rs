@@ -157,6 +157,36 @@ impl Types {
         }
     }
 
+    /// A struct and those that it holds by value, however deep: what happens to the whole of it happens
+    /// to them.
+    pub fn with_parts(&self, id: StructId) -> Vec<StructId> {
+        const MOST: usize = 64;
+        let mut all = vec![id];
+        let mut next = 0;
+        while next < all.len() && all.len() < MOST {
+            let fields = self.structure(all[next]).fields.values();
+            for part in fields.filter(|it| it.by_value).filter_map(|it| self.only(it.base, 0)) {
+                if !all.contains(&part) {
+                    all.push(part);
+                }
+            }
+            next += 1;
+        }
+        all
+    }
+
+    /// The struct of a name that only one has.
+    fn only(&self, name: TypeName, depth: usize) -> Option<StructId> {
+        let (TypeName::Tag(name) | TypeName::Named(name)) = name else { return None };
+        if let Some([(_, only)]) = self.by_name.get(&name).map(Vec::as_slice) {
+            return Some(*only);
+        }
+        match self.typedefs.get(&name).map(Vec::as_slice) {
+            Some([(_, typed)]) if typed.by_value && depth < 8 => self.only(typed.base, depth + 1),
+            _ => None,
+        }
+    }
+
     /// Path of a file.
     pub fn path(&self, file: FileId) -> &str {
         &self.files[file as usize].path

@@ -103,6 +103,13 @@ fn reads_writes_and_addresses_are_told_apart() {
         ("void f(A *a) { memset(&a->n, 0, sizeof(a->n)); }", "w A::n"),
         ("void f(A *a, char *s) { strcpy(a->name, s); strlen(a->name); }", "w A::name, r A::name"),
         ("void f(A *a) { use(&a->n); }", "& A::n"),
+        ("void f(int i) { A a = { .n = i, .name = \"x\" }; use(&a); }", "w A::n, w A::name"),
+        (
+            "void f(void) { A a = { .b = { .in.deep = 1 }, .n = 2 }; use(&a); }",
+            "w C.in::deep, w A::n",
+        ),
+        ("void f(void) { use(&(A) { .n = 1 }); }", "w A::n"),
+        ("void f(void) { A a[2] = { { .n = 1 }, [1] = { .p = 0 } }; use(a); }", "w A::n, w A::p"),
         ("void f(A *a) { return sizeof(a->n) + offsetof(A, n); }", ""),
         ("void f(void) { total = mine; shared->d = fixed; }", "r mine, w total, r shared, w D::d"),
         ("void f(int total) { total = 1; }", ""),

@@ -111,6 +111,7 @@ fn every_excuse_is_told_with_its_reason() {
                 ("callee_sets", SetByCallee),
                 ("constructor_sets", SetByCallee),
                 ("attach", SetByCallers),
+                ("turn_page", Assigned),
                 ("set_data", Setter),
             ],
         ),

@@ -50,6 +50,35 @@ fn the_exit_code_tells_findings_from_none_from_bad_input() {
     }
 }
 
+/// The worked example of the page prints what the page says.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/correlate.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, rest) = page.split_once("$ whydunit correlate rx_bytes.c ").expect("an example");
+    let (arguments, rest) = rest.split_once('\n').expect("its output");
+    let (shown, _) = rest.split_once("```").expect("its end");
+    let folder = program("rx_bytes.c");
+    let output = Command::new(env!("CARGO_BIN_EXE_whydunit"))
+        .args(["correlate", "rx_bytes.c"])
+        .args(arguments.split_whitespace())
+        .current_dir(folder.parent().expect("a folder"))
+        .output()
+        .expect("the tool starts");
+    assert_eq!(text(&output), shown);
+}
+
+#[test]
+fn figures_are_tables_or_data() {
+    let folder = program("");
+    let shown = text(&run(&folder, &["--distribution"]));
+    assert!(shown.contains("Variables by the number of their peers"), "{shown}");
+    let data = json(&run(&folder, &["--distribution", "--json"]));
+    assert!(data["details"]["distribution"]["pairs"].as_u64() > Some(0), "{data}");
+    let data = json(&run(&folder, &["--sensitivity", "--json"]));
+    assert_eq!(data["details"]["sensitivity"].as_array().map(Vec::len), Some(18));
+}
+
 #[test]
 fn json_and_sarif_carry_the_same_finding() {
     let report = json(&run(&program("rx_bytes.c"), &["--json"]));

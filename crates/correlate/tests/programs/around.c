@@ -1,6 +1,7 @@
 /* Everybody who sets the data of a buffer sets its length. Those below do not, for a reason each that is
    to be seen in what they do themselves or in what is done to the same object around them. */
 struct buf { char *data; int len, cap; union { int small; struct { int large, extra; }; }; };
+struct page { struct buf text; int number; };
 struct list { struct item *head; int count; };
 struct item { struct item *next; int value; };
 
@@ -22,6 +23,8 @@ struct buf *constructor_sets(char *d) { struct buf *b = make(8); b->data = d; b-
 static void attach(struct buf *b, char *d) { b->data = d + 1; b->cap = 9; }
 void caller_sets(struct buf *x, char *d) { x->len = 9; attach(x, d); }
 void caller_sets_too(struct buf *x, char *d) { attach(x, d); resize(x, 9); }
+/* A struct around it is assigned, and it with it. */
+void turn_page(struct page *p, struct page *from, char *d) { *p = *from; p->text.data = d + 2; p->text.cap = 3; }
 /* It sets what it is given, and nothing else. */
 void set_data(struct buf *b, char *d) { b->data = d; }
 /* The elements of what it points to are not the pointer. */

@@ -21,7 +21,7 @@ pub fn text(analysis: &Analysis, rule: &Rule, paint: Paint) -> String {
     let mut files = Files { analysis, read: BTreeMap::new() };
     let groups = Groups::new(analysis, rule);
     let mut out = format!(
-        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses; {} break it.\n",
+        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses; it is broken in {}.\n",
         paint.heading(&analysis.shown(rule)),
         rule.support,
         rule.left_support,
