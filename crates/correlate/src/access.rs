@@ -70,8 +70,14 @@ pub struct Access {
     pub statement: u32,
     /// Hash of the expression that names the object, 0 for a global.
     pub base: u32,
+    /// Number of the chain of fields (`a->b.c`) that it is part of.
+    pub chain: u32,
+    /// If it is a step on the way to another field: the struct that it leads to.
+    pub step: Option<Type>,
     /// The constant that is written, if it is one.
     pub value: Option<Name>,
+    /// Whether a parameter is written to it as it is.
+    pub is_given: bool,
     /// Whether the object is a local that is written and never read: its state cannot matter.
     pub is_dead: bool,
     /// Whether the owner was guessed from the name of the field.
@@ -79,7 +85,7 @@ pub struct Access {
 }
 
 /// One call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Call {
     /// Name of the function or macro.
     pub name: Name,
@@ -89,6 +95,48 @@ pub struct Call {
     pub line: u32,
     /// Number of the statement.
     pub statement: u32,
+    /// What it is called with.
+    pub arguments: Box<[Argument]>,
+    /// The object that its result is assigned to.
+    pub result: Argument,
+}
+
+/// An object that is handed to a call or comes out of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Argument {
+    /// Hash of the expression that names the object: `s` for `&s`, as in the accesses to its fields.
+    pub base: u32,
+    /// Its struct.
+    pub of: Type,
+}
+
+impl Argument {
+    /// Nothing that has fields.
+    pub const NONE: Self = Self { base: 0, of: Type::Unknown };
+    /// The base of what a function returns.
+    pub const RETURNED: u32 = u32::MAX;
+}
+
+/// What happens to a struct as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum How {
+    /// All its bytes become zero.
+    Zeroed,
+    /// All its fields get a value, by assignment or a list.
+    Assigned,
+    /// Its life ends.
+    Freed,
+}
+
+/// A struct that is set, zeroed or freed as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Whole {
+    /// The struct.
+    pub of: Type,
+    /// What happens to it.
+    pub how: How,
+    /// Hash of the expression that names the object.
+    pub base: u32,
 }
 
 /// All that the second pass knows of a function.
@@ -113,7 +161,19 @@ pub struct Function {
     /// Calls in order.
     pub calls: Vec<Call>,
     /// Structs that it sets, zeroes or frees as a whole.
-    pub wholes: Vec<Type>,
+    pub wholes: Vec<Whole>,
+    /// Hashes of the names of its parameters, in order.
+    pub parameters: Box<[u32]>,
+    /// Hashes of the objects that it returns.
+    pub returned: Box<[u32]>,
+}
+
+impl Function {
+    /// Whether all that it does is to set one variable to what it is given.
+    pub fn is_setter(&self) -> bool {
+        let [only] = &self.accesses[..] else { return false };
+        only.kind == Kind::WRITE && only.is_given && self.calls.is_empty()
+    }
 }
 
 /// How accesses to fields were attributed.

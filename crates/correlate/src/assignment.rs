@@ -1,7 +1,8 @@
 //! Follows assignments: what they write, the constant if it is one, and whether they set or replace a
 //! struct as a whole.
 
-use crate::collect::Walker;
+use crate::access::{Argument, How};
+use crate::collect::{Walker, called};
 use crate::expression::Mode;
 use crate::names::Name;
 use crate::parse::text;
@@ -19,19 +20,30 @@ impl Walker<'_> {
             return self.expression(left, mode);
         }
         self.expression(right, Mode::Read);
+        let chain = std::mem::take(&mut self.chain);
         let plain =
             node.child_by_field_name("operator").is_some_and(|it| text(it, self.source) == "=");
         let before = self.accesses.len();
         let of = self.expression(left, if plain { Mode::Write } else { Mode::Update });
+        self.chain = chain;
         if plain {
+            self.note_result_of(right, left, of);
             self.note_whole_assignment(left, right, of);
-            if let Some(value) = self.constant(right)
-                && let Some(written) = self.accesses[before..].iter_mut().next_back()
-            {
-                written.value = Some(value);
+            let value = self.constant(right);
+            let is_given =
+                right.kind() == "identifier" && self.parameters.contains(&self.object(right));
+            if let Some(written) = self.accesses[before..].iter_mut().next_back() {
+                (written.value, written.is_given) = (value, is_given);
             }
         }
         of
+    }
+
+    /// The call on the right may not be the last one if the left side makes calls, too; then its name
+    /// differs, and nothing is noted.
+    fn note_result_of(&mut self, right: Node, left: Node, of: Type) {
+        let base = self.object(left);
+        self.note_result(right, Argument { base, of });
     }
 
     fn note_whole_assignment(&mut self, left: Node, right: Node, of: Type) {
@@ -40,36 +52,22 @@ impl Walker<'_> {
             "identifier" => self.local_root(left).is_some(),
             _ => false,
         };
-        if whole || self.is_zeroed_allocation(right) {
-            self.whole(of);
+        if self.is_zeroed_allocation(right) {
+            self.whole(of, How::Zeroed, left);
+        } else if whole && right.kind() != "compound_literal_expression" {
+            self.whole(of, How::Assigned, left);
         }
     }
 
     /// Whether the value is a fresh object with every byte zero.
     pub(crate) fn is_zeroed_allocation(&self, value: Node) -> bool {
-        let mut at = value;
-        loop {
-            at = match at.kind() {
-                "cast_expression" => match at.child_by_field_name("value") {
-                    Some(value) => value,
-                    None => return false,
-                },
-                "parenthesized_expression" => match at.named_child(0) {
-                    Some(inner) => inner,
-                    None => return false,
-                },
-                "call_expression" => {
-                    let name = at.child_by_field_name("function");
-                    let summary = name.and_then(|name| self.library.get(text(name, self.source)));
-                    return summary.is_some_and(|summary| summary.zeroed);
-                }
-                _ => return false,
-            }
-        }
+        let name = called(value).and_then(|call| call.child_by_field_name("function"));
+        let summary = name.and_then(|name| self.library.get(text(name, self.source)));
+        summary.is_some_and(|summary| summary.zeroed)
     }
 
     /// The constant that an expression is: a number, `NULL`, or a name in capitals.
-    fn constant(&self, node: Node) -> Option<Name> {
+    pub(crate) fn constant(&self, node: Node) -> Option<Name> {
         let written = text(node, self.source);
         let is_constant = match node.kind() {
             "number_literal" | "null" | "true" | "false" | "char_literal" => true,

@@ -1,7 +1,7 @@
 //! Follows calls: what a call does to its arguments, which function it links to, and which struct it
 //! returns.
 
-use crate::access::Call;
+use crate::access::{Argument, Call, How};
 use crate::collect::{Walker, hash_of};
 use crate::expression::Mode;
 use crate::names::Name;
@@ -11,7 +11,15 @@ use crate::types::Type;
 use tree_sitter::Node;
 
 impl Walker<'_> {
+    /// A call; what stands in it is no part of the chain of fields that the call may be part of.
     pub(crate) fn call(&mut self, node: Node, mode: Mode) -> Type {
+        let chain = std::mem::take(&mut self.chain);
+        let of = self.call_apart(node, mode);
+        self.chain = chain;
+        of
+    }
+
+    fn call_apart(&mut self, node: Node, mode: Mode) -> Type {
         let Some(function) = node.child_by_field_name("function") else { return Type::Unknown };
         let mut cursor = node.walk();
         let list = node.child_by_field_name("arguments");
@@ -27,7 +35,7 @@ impl Walker<'_> {
         }
         let types = self.arguments(called, &arguments);
         let name = self.names.intern(called);
-        self.add_call(name, None, node, mode);
+        self.add_call_with(name, None, node, self.handed(&arguments, &types));
         if let Some(index) = summary.and_then(|summary| summary.returns_type_of) {
             return arguments.get(index).map_or(Type::Unknown, |it| self.type_argument(*it));
         }
@@ -52,6 +60,15 @@ impl Walker<'_> {
             .map_or(Type::Unknown, |name| self.view.resolve(TypeName::Named(name)))
     }
 
+    /// The arguments that may be objects with fields.
+    fn handed(&self, arguments: &[Node], types: &[Type]) -> Box<[Argument]> {
+        let handed = arguments.iter().zip(types).map(|(node, of)| match of {
+            Type::Struct(_) | Type::Opaque(_) => Argument { base: self.object(*node), of: *of },
+            Type::Unknown | Type::Scalar => Argument::NONE,
+        });
+        handed.collect()
+    }
+
     fn arguments(&mut self, called: &str, arguments: &[Node]) -> Vec<Type> {
         let summary = self.library.get(called);
         let mut types = Vec::with_capacity(arguments.len());
@@ -63,13 +80,16 @@ impl Walker<'_> {
                 (false, true) => Mode::Write,
                 _ => Mode::Read,
             };
+            let zeroes = summary.is_some_and(|summary| summary.zeroes.contains(&index));
             // A library call that goes through `&x` accesses `x`, it does not keep the address.
             let through = if reads || writes { address_of(*argument, self.source) } else { None };
+            let mode = if through.is_some() { mode } else { mode.through() };
             let of = self.expression(through.unwrap_or(*argument), mode);
-            if (writes && (through.is_some() || is_object(*argument)))
-                || self.library.frees(called, index)
-            {
-                self.whole(of);
+            if writes && (through.is_some() || is_object(*argument)) {
+                let how = if zeroes { How::Zeroed } else { How::Assigned };
+                self.whole(of, how, *argument);
+            } else if self.library.frees(called, index) {
+                self.whole(of, How::Freed, *argument);
             }
             types.push(of);
         }
@@ -79,13 +99,14 @@ impl Walker<'_> {
     /// A call through a pointer or of a method.
     fn indirect_call(&mut self, function: Node, arguments: &[Node]) -> Type {
         if function.kind() == "field_expression"
-            && let Some((of, object, member)) = self.base_of(function, Mode::Read)
+            && let Some((of, object, member)) = self.stepped_base(function)
         {
             let name = self.names.intern(text(member, self.source));
             let result = match of {
                 // No field of that name: a method.
                 Type::Struct(id) if self.view.field(of, name).is_none() => {
-                    self.add_call(name, Some(self.view.struct_name(id)), function, Mode::Read);
+                    let class = Some(self.view.struct_name(id));
+                    self.add_call_with(name, class, function, Box::default());
                     self.view.returned(name, &mut |_, _| Type::Unknown, 0)
                 }
                 _ => {
@@ -100,8 +121,8 @@ impl Walker<'_> {
             && let Some(name) = function.child_by_field_name("name")
         {
             let name = self.names.intern(text(name, self.source));
-            self.add_call(name, None, function, Mode::Read);
-            self.arguments("", arguments);
+            let types = self.arguments("", arguments);
+            self.add_call_with(name, None, function, self.handed(arguments, &types));
             return self.view.returned(name, &mut |_, _| Type::Unknown, 0);
         }
         let of = self.expression(function, Mode::Read);
@@ -109,12 +130,30 @@ impl Walker<'_> {
         of
     }
 
+    /// The base of a field that is called: a step on the way to it.
+    fn stepped_base<'t>(&mut self, function: Node<'t>) -> Option<(Type, Node<'t>, Node<'t>)> {
+        let outer = self.enter_chain();
+        let base = self.base_of(function, Mode::Read);
+        self.chain.is_step = outer.is_step;
+        base
+    }
+
     /// Notes a call, to be linked when all functions are known.
-    pub(crate) fn add_call(&mut self, name: Name, class: Option<Name>, node: Node, mode: Mode) {
+    pub(crate) fn add_call(&mut self, name: Name, node: Node, mode: Mode) {
         if mode != Mode::Silent {
-            let statement = self.statement;
-            self.calls.push(Call { name, class, line: line(node), statement });
+            self.add_call_with(name, None, node, Box::default());
         }
+    }
+
+    fn add_call_with(
+        &mut self,
+        name: Name,
+        class: Option<Name>,
+        node: Node,
+        arguments: Box<[Argument]>,
+    ) {
+        let (line, statement, result) = (line(node), self.statement, Argument::NONE);
+        self.calls.push(Call { name, class, line, statement, arguments, result });
     }
 }
 

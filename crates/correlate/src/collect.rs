@@ -3,7 +3,7 @@
 //! `collect` finds functions and walks through their statements; `locals` keeps the names they
 //! declare; `expression`, `assignment` and `call` follow what the statements are made of.
 
-use crate::access::{Access, Call, Function, Kind, Owner, Resolution};
+use crate::access::{Access, Argument, Call, Function, How, Kind, Owner, Resolution, Whole};
 use crate::expression::Mode;
 use crate::library::Library;
 use crate::locals::Local;
@@ -43,7 +43,22 @@ pub struct Walker<'a> {
     /// For each access, the local whose field it is.
     pub(crate) roots: Vec<Option<usize>>,
     pub(crate) calls: Vec<Call>,
-    pub(crate) wholes: Vec<Type>,
+    pub(crate) wholes: Vec<Whole>,
+    pub(crate) parameters: Vec<u32>,
+    pub(crate) returned: Vec<u32>,
+    /// The chain of fields that is being followed.
+    pub(crate) chain: Chain,
+    /// Chains begun so far.
+    pub(crate) chains: u32,
+}
+
+/// A place in a chain of fields such as `a->b.c`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Chain {
+    /// Its number; 0 outside of any.
+    pub number: u32,
+    /// Whether it goes on to another field from here.
+    pub is_step: bool,
 }
 
 impl<'a> Walker<'a> {
@@ -73,6 +88,10 @@ impl<'a> Walker<'a> {
             roots: Vec::new(),
             calls: Vec::new(),
             wholes: Vec::new(),
+            parameters: Vec::new(),
+            returned: Vec::new(),
+            chain: Chain::default(),
+            chains: 0,
         }
     }
 
@@ -124,6 +143,7 @@ impl<'a> Walker<'a> {
         };
         for parameter in &body.parameters {
             self.declare(*parameter, Type::Unknown, false);
+            self.parameters.push(hash_of(self.names.text(*parameter).as_bytes()) as u32 | 1);
         }
         self.visit(block);
         let header = Header { name: body.name, class: None, is_static: false };
@@ -181,9 +201,9 @@ impl<'a> Walker<'a> {
                 local.by_value && !local.is_used
             });
         }
-        self.wholes.sort_by_key(|it| match it {
-            Type::Struct(id) => id.0,
-            _ => u32::MAX,
+        self.wholes.sort_by_key(|it| {
+            let of = if let Type::Struct(id) = it.of { id.0 } else { u32::MAX };
+            (of, it.how, it.base)
         });
         self.wholes.dedup();
         let mut accesses = std::mem::take(&mut self.accesses);
@@ -199,7 +219,10 @@ impl<'a> Walker<'a> {
             accesses,
             calls: std::mem::take(&mut self.calls),
             wholes: std::mem::take(&mut self.wholes),
+            parameters: std::mem::take(&mut self.parameters).into(),
+            returned: std::mem::take(&mut self.returned).into(),
         });
+        self.chains = 0;
         self.roots.clear();
         self.locals.clear();
         self.visible.clear();
@@ -243,6 +266,9 @@ impl<'a> Walker<'a> {
             | "throw_statement" => {
                 self.statement += 1;
                 self.visit_children(node);
+                if node.kind() == "return_statement" {
+                    self.note_returned(node);
+                }
             }
             "function_definition"
             | "type_definition"
@@ -266,9 +292,50 @@ impl<'a> Walker<'a> {
     }
 
     /// Notes that a struct is set, zeroed or freed as a whole.
-    pub(crate) fn whole(&mut self, of: Type) {
-        if matches!(of, Type::Struct(_) | Type::Opaque(_)) {
-            self.wholes.push(of);
+    pub(crate) fn whole(&mut self, of: Type, how: How, object: Node) {
+        // A wrapper around `calloc` or `memset` need not know the struct.
+        if matches!(of, Type::Struct(_) | Type::Opaque(_)) || how == How::Zeroed {
+            let base = self.object(object);
+            self.wholes.push(Whole { of, how, base });
+        }
+    }
+
+    /// The hash of the expression that names an object, as accesses to its fields have it: `s` for
+    /// `&s`, `p` for `*p`.
+    pub(crate) fn object(&self, node: Node) -> u32 {
+        let inner = match node.kind() {
+            "pointer_expression" => node.child_by_field_name("argument"),
+            "cast_expression" => node.child_by_field_name("value"),
+            "parenthesized_expression" => node.named_child(0),
+            _ => None,
+        };
+        match inner {
+            Some(inner) => self.object(inner),
+            None => hash_of(&self.source[node.byte_range()]) as u32 | 1,
+        }
+    }
+
+    /// Notes which object a function returns.
+    fn note_returned(&mut self, node: Node) {
+        let Some(value) = node.named_child(0) else { return };
+        self.note_result(value, Argument { base: Argument::RETURNED, of: Type::Unknown });
+        if self.is_zeroed_allocation(value) {
+            let base = Argument::RETURNED;
+            self.wholes.push(Whole { of: Type::Unknown, how: How::Zeroed, base });
+        }
+        let object = self.object(value);
+        self.returned.push(object);
+    }
+
+    /// Notes what the result of a call becomes, if `value` is one.
+    pub(crate) fn note_result(&mut self, value: Node, result: Argument) {
+        let Some(call) = called(value) else { return };
+        let name = call.child_by_field_name("function").map(|it| text(it, self.source));
+        // The calls in its arguments come before it.
+        if let Some(last) = self.calls.last_mut()
+            && name == Some(self.names.text(last.name))
+        {
+            last.result = result;
         }
     }
 
@@ -281,9 +348,12 @@ impl<'a> Walker<'a> {
             line: line(node),
             statement: self.statement,
             base: access.base,
+            chain: self.chain.number,
+            step: access.step,
             value: None,
+            is_given: false,
             is_dead: false,
-            is_guess: access.is_guess,
+            is_guess: false,
         });
         self.roots.push(root);
     }
@@ -295,7 +365,17 @@ pub(crate) struct NewAccess {
     pub field: Name,
     pub kind: Kind,
     pub base: u32,
-    pub is_guess: bool,
+    pub step: Option<Type>,
+}
+
+/// The call that an expression is, apart from casts and parentheses.
+pub(crate) fn called(value: Node) -> Option<Node> {
+    match value.kind() {
+        "call_expression" => Some(value),
+        "cast_expression" => called(value.child_by_field_name("value")?),
+        "parenthesized_expression" => called(value.named_child(0)?),
+        _ => None,
+    }
 }
 
 struct Header {

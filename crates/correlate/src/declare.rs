@@ -13,8 +13,48 @@ pub struct StructDeclaration {
     pub name: Name,
     /// Fields, those of anonymous members included.
     pub fields: Vec<(Name, Typed)>,
+    /// Fields that share their memory with others: the number of the union, and which of its members
+    /// they belong to.
+    pub variants: Vec<(Name, Variant)>,
     /// Base classes.
     pub bases: Vec<Name>,
+}
+
+/// A member of a union inside a struct.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Variant {
+    /// Number of the union in the struct.
+    pub union: u32,
+    /// Number of the member in the union.
+    pub member: u32,
+}
+
+/// The fields of a struct while its body is followed.
+#[derive(Default)]
+struct Fields {
+    fields: Vec<(Name, Typed)>,
+    variants: Vec<(Name, Variant)>,
+    /// Unions met so far.
+    unions: u32,
+    /// The union that is being followed.
+    inside: Option<Variant>,
+}
+
+impl Fields {
+    fn add(&mut self, name: Name, typed: Typed) {
+        self.fields.push((name, typed));
+        self.variants.extend(self.inside.map(|variant| (name, variant)));
+    }
+
+    /// Enters a union, unless it is part of a member of another: the outer one decides.
+    fn enter_union(&mut self) -> bool {
+        if self.inside.is_some() {
+            return false;
+        }
+        self.inside = Some(Variant { union: self.unions, member: 0 });
+        self.unions += 1;
+        true
+    }
 }
 
 /// A variable at file scope.
@@ -122,7 +162,7 @@ impl Pass<'_> {
                 self.out.functions.push((name, base));
                 continue;
             }
-            let typed = Typed { base, by_value: found.by_value };
+            let typed = found.typed(base);
             // `const char *p` can be repointed; only an object that is constant itself cannot.
             let is_constant = is_constant && declarator_holds_value(declarator);
             self.out.globals.push(GlobalDeclaration { name, typed, is_static, is_constant });
@@ -134,7 +174,7 @@ impl Pass<'_> {
         for declarator in declarators(node) {
             let Some(found) = declared(declarator) else { continue };
             let name = self.intern(found.name);
-            self.out.typedefs.push((name, Typed { base, by_value: found.by_value }));
+            self.out.typedefs.push((name, found.typed(base)));
         }
     }
 
@@ -146,7 +186,7 @@ impl Pass<'_> {
         };
         let base = type_name(of, self.source, self.names, None);
         let name = self.intern(name);
-        self.out.typedefs.push((name, Typed { base, by_value: true }));
+        self.out.typedefs.push((name, Typed { base, by_value: true, is_pointer: false }));
     }
 
     fn structure(&mut self, node: Node, anonymous: Option<Name>, depth: usize) {
@@ -159,10 +199,14 @@ impl Pass<'_> {
         else {
             return;
         };
-        let mut fields = Vec::new();
-        self.fields(body, name, &mut fields, depth + 1);
+        let mut found = Fields::default();
+        if node.kind() == "union_specifier" {
+            found.enter_union();
+        }
+        self.fields(body, name, &mut found, depth + 1);
         let bases = self.bases(node);
-        self.out.structs.push(StructDeclaration { name, fields, bases });
+        let Fields { fields, variants, .. } = found;
+        self.out.structs.push(StructDeclaration { name, fields, variants, bases });
     }
 
     fn bases(&self, node: Node) -> Vec<Name> {
@@ -181,12 +225,20 @@ impl Pass<'_> {
         names.collect()
     }
 
-    fn fields(&mut self, body: Node, owner: Name, out: &mut Vec<(Name, Typed)>, depth: usize) {
+    fn fields(&mut self, body: Node, owner: Name, out: &mut Fields, depth: usize) {
+        self.members(body, owner, out, depth, true);
+    }
+
+    /// Follows the members of a body; of a union each is an alternative if `apart`.
+    fn members(&mut self, body: Node, owner: Name, out: &mut Fields, depth: usize, apart: bool) {
         if depth > MOST_NESTING {
             return;
         }
         let mut cursor = body.walk();
         for member in body.named_children(&mut cursor) {
+            if let Some(variant) = out.inside.as_mut().filter(|_| apart) {
+                variant.member += 1;
+            }
             match member.kind() {
                 "field_declaration" => self.field(member, owner, out, depth),
                 "function_definition" => self.function(member, depth),
@@ -198,14 +250,20 @@ impl Pass<'_> {
         }
     }
 
-    fn field(&mut self, member: Node, owner: Name, out: &mut Vec<(Name, Typed)>, depth: usize) {
+    fn field(&mut self, member: Node, owner: Name, out: &mut Fields, depth: usize) {
         let declarators = declarators(member);
         let specifier = member.child_by_field_name("type");
         if declarators.is_empty() {
             // An anonymous struct or union: its fields are the owner's own.
             match specifier.and_then(|it| Some((it, it.child_by_field_name("body")?))) {
                 Some((it, body)) if it.child_by_field_name("name").is_none() => {
-                    self.fields(body, owner, out, depth + 1);
+                    let entered = it.kind() == "union_specifier" && out.enter_union();
+                    // The fields of a struct in a union are one member together.
+                    let outer = out.inside.filter(|_| !entered);
+                    self.members(body, owner, out, depth + 1, outer.is_none());
+                    if entered {
+                        out.inside = None;
+                    }
                 }
                 _ => {
                     self.specifier(member, None, depth);
@@ -224,7 +282,7 @@ impl Pass<'_> {
             if found.function.is_some() {
                 self.out.functions.push((name, base));
             } else {
-                out.push((name, Typed { base, by_value: found.by_value }));
+                out.add(name, found.typed(base));
             }
         }
     }

@@ -1,23 +1,11 @@
 //! Shows a rule at its sites: who obeys it and who does not, with the lines of both accesses.
 
 use crate::Analysis;
-use crate::graph::{FunctionId, Variable};
-use crate::judge::together;
-use crate::rules::{Rule, Way};
+use crate::graph::Variable;
+use crate::rules::{MOST_LEFT, Rule, Way};
+use crate::standing::Census;
+pub use crate::standing::{Reason, Site, Standing};
 use std::fmt;
-
-/// What one function with the left side of a rule does about the right side.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Site {
-    /// The function.
-    pub function: FunctionId,
-    /// Line of the left access.
-    pub left_line: u32,
-    /// Line of the right access; none if there is none nearby.
-    pub right_line: Option<u32>,
-    /// Whether both accesses are the function's own.
-    pub is_direct: bool,
-}
 
 /// A rule text that names nothing in the tree.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,65 +37,47 @@ impl fmt::Display for BadRule {
 
 impl std::error::Error for BadRule {}
 
-/// Every function with the left side of a rule, in file order.
+/// Every function with the left side of a rule, in file order, and where it stands.
 pub fn sites(analysis: &Analysis, rule: &Rule) -> Vec<Site> {
-    let graph = &analysis.graph;
-    let of = |function, (way, variable): (Way, Variable)| {
-        let entries = graph.entries(function, variable).iter().copied();
-        entries.filter(|it| it.kind.meets(way.mask())).collect::<Vec<_>>()
-    };
-    let mut sites = Vec::new();
-    for function in analysis.occurrences.functions(rule.left[0].1) {
-        let left: Vec<_> = rule.left.iter().map(|side| of(function, *side)).collect();
-        if left.iter().any(Vec::is_empty) {
-            continue;
-        }
-        let right = of(function, rule.right);
-        let sides: Vec<_> = left.iter().map(Vec::as_slice).collect();
-        let distance = analysis.options.max_distance;
-        let outcome = together(&sides, &right, distance);
-        let (i, j) = (rule.left[0].0 as usize, rule.right.0 as usize);
-        let near = right
-            .iter()
-            .flat_map(|b| left[0].iter().map(move |a| (a, b)))
-            .filter(|(a, b)| a.via == 0 || a.via != b.via)
-            .min_by_key(|(a, b)| a.statement.abs_diff(b.statement))
-            .filter(|(a, b)| a.statement.abs_diff(b.statement) <= distance);
-        if near.is_none() && outcome.is_copied {
-            continue;
-        }
-        sites.push(Site {
-            function,
-            left_line: near.map_or(left[0][0].line, |(a, _)| a.line),
-            right_line: near.map(|(_, b)| b.line),
-            is_direct: outcome.direct[i][j],
-        });
-    }
-    sites
+    Census::new(analysis.context(), rule).sites()
 }
 
 /// Reads a rule in the notation of reports and counts it, whether or not it meets the thresholds.
 pub fn read_rule(analysis: &Analysis, text: &str) -> Result<Rule, BadRule> {
     let syntax = || BadRule::Syntax(text.to_string());
-    let (left, right) = text.split_once("=>").ok_or_else(syntax)?;
-    let side = |text: &str| {
-        let (way, name) = text.trim().split_once('(').ok_or_else(syntax)?;
-        let name = name.trim().strip_suffix(')').ok_or_else(syntax)?;
-        let way = Way::ALL.into_iter().find(|it| it.to_string() == way.trim());
-        Ok((way.ok_or_else(syntax)?, find_variable(analysis, name.trim())?))
-    };
-    let left = left.split('&').map(side).collect::<Result<Vec<_>, _>>()?;
-    let right = side(right)?;
+    let (left, right) = parse_rule(text, syntax, |name| find_variable(analysis, name))?;
     let known = analysis.rules.iter().find(|rule| rule.left == left && rule.right == right);
     if let Some(rule) = known {
         return Ok(rule.clone());
     }
-    let mut rule = Rule { left, right, support: 0, direct: 0, left_support: 0, same_object: 0 };
-    let sites = sites(analysis, &rule);
-    rule.left_support = sites.len() as u32;
-    rule.support = sites.iter().filter(|site| site.right_line.is_some()).count() as u32;
-    rule.direct = sites.iter().filter(|site| site.is_direct).count() as u32;
+    let mut rule = Rule::uncounted(left, right);
+    analysis.context().recount(&mut rule);
     Ok(rule)
+}
+
+/// Both sides of a rule.
+type Sides = (Vec<(Way, Variable)>, (Way, Variable));
+
+/// Takes a rule in the notation of reports apart; `syntax` makes the error for what is none, `find`
+/// knows the variables.
+pub(crate) fn parse_rule<E>(
+    text: &str,
+    syntax: impl Fn() -> E,
+    find: impl Fn(&str) -> Result<Variable, E>,
+) -> Result<Sides, E> {
+    let (left, right) = text.split_once("=>").ok_or_else(&syntax)?;
+    let side = |text: &str| {
+        let (way, name) = text.trim().split_once('(').ok_or_else(&syntax)?;
+        let name = name.trim().strip_suffix(')').ok_or_else(&syntax)?;
+        let way = Way::ALL.into_iter().find(|it| it.to_string() == way.trim());
+        Ok((way.ok_or_else(&syntax)?, find(name.trim())?))
+    };
+    let left = left.split('&').map(side).collect::<Result<Vec<_>, _>>()?;
+    let right = side(right)?;
+    if left.len() > MOST_LEFT || left.iter().any(|(way, _)| *way != left[0].0) {
+        return Err(syntax());
+    }
+    Ok((left, right))
 }
 
 fn find_variable(analysis: &Analysis, name: &str) -> Result<Variable, BadRule> {

@@ -1,7 +1,7 @@
 //! Follows expressions: which variables they access and how, and which struct they lead to.
 
 use crate::access::{Kind, Owner};
-use crate::collect::{MOST_NESTING, NewAccess, Walker, hash_of};
+use crate::collect::{Chain, MOST_NESTING, NewAccess, Walker, hash_of};
 use crate::names::Name;
 use crate::parse::text;
 use crate::syntax::{TypeName, Typed, type_name};
@@ -17,6 +17,10 @@ pub enum Mode {
     Write,
     /// It is used and replaced, as by `+=` and `++`.
     Update,
+    /// Something that it leads to is replaced: an element of an array, or what a pointer points to.
+    WriteThrough,
+    /// The same, used and replaced.
+    UpdateThrough,
     /// Its address is taken.
     Address,
     /// It is only walked through on the way to a part of it (`a.b` of `a.b.c`).
@@ -26,20 +30,32 @@ pub enum Mode {
 }
 
 impl Mode {
-    fn kind(self) -> Kind {
+    /// How an object is accessed, given whether it is a pointer: elements belong to an array
+    /// (`p->table[i] = x` changes `table`), what a pointer leads to does not belong to the pointer.
+    fn kind(self, is_pointer: bool) -> Kind {
         match self {
+            Self::WriteThrough | Self::UpdateThrough if is_pointer => Kind::READ,
             Self::Read => Kind::READ,
-            Self::Write => Kind::WRITE,
-            Self::Update => Kind::READ | Kind::WRITE,
+            Self::Write | Self::WriteThrough => Kind::WRITE,
+            Self::Update | Self::UpdateThrough => Kind::READ | Kind::WRITE,
             Self::Address => Kind::ADDRESS,
             Self::Part | Self::Silent => Kind::NONE,
         }
     }
 
-    /// The mode of a pointer or array whose target is accessed so. Elements belong to the array:
-    /// `p->table[i] = x` changes `table`.
-    fn through(self) -> Self {
-        if self == Self::Part { Self::Read } else { self }
+    /// Whether the object is accessed at all.
+    fn is_access(self) -> bool {
+        !matches!(self, Self::Part | Self::Silent)
+    }
+
+    /// The mode of a pointer or array whose target is accessed so.
+    pub(crate) fn through(self) -> Self {
+        match self {
+            Self::Part => Self::Read,
+            Self::Write => Self::WriteThrough,
+            Self::Update => Self::UpdateThrough,
+            _ => self,
+        }
     }
 
     /// The mode of something that is merely evaluated on the way.
@@ -90,8 +106,9 @@ impl Walker<'_> {
             "conditional_expression" => self.conditional(node, mode),
             "compound_literal_expression" => {
                 let of = self.named_type(field("type"));
-                self.whole(of);
-                self.each_child(node, Mode::Read);
+                if let Some(list) = field("value").filter(|_| mode != Mode::Silent) {
+                    self.literal(list, of, (self.object(node), None));
+                }
                 of
             }
             "new_expression" => {
@@ -180,11 +197,13 @@ impl Walker<'_> {
     fn subscript(&mut self, node: Node, mode: Mode) -> Type {
         let array = node.child_by_field_name("argument");
         let of = array.map_or(Type::Unknown, |array| self.expression(array, mode.through()));
+        let chain = std::mem::take(&mut self.chain);
         for name in ["index", "indices"] {
             if let Some(index) = node.child_by_field_name(name) {
                 self.expression(index, mode.aside());
             }
         }
+        self.chain = chain;
         of
     }
 
@@ -215,8 +234,8 @@ impl Walker<'_> {
             && let Some((owner, typed)) = self.view.field(of, name)
         {
             self.count_resolved(mode);
-            self.add(Owner::Struct(owner), name, mode, node, hash_of(b"this") as u32 | 1, None);
-            return self.view.resolve(typed.base);
+            let target = Target { owner: Owner::Struct(owner), field: name, typed };
+            return self.add(target, mode, node, (hash_of(b"this") as u32 | 1, None));
         }
         self.global(node, name, mode, 0)
     }
@@ -224,10 +243,11 @@ impl Walker<'_> {
     fn global(&mut self, node: Node, name: Name, mode: Mode, depth: usize) -> Type {
         if let Some((private, global)) = self.view.global(name) {
             let owner = private.map_or(Owner::Global, Owner::Static);
-            if !global.is_constant {
-                self.add(owner, name, mode, node, 0, None);
+            if global.is_constant {
+                return self.view.resolve(global.typed.base);
             }
-            return self.view.resolve(global.typed.base);
+            let target = Target { owner, field: name, typed: global.typed };
+            return self.add(target, mode, node, (0, None));
         }
         match self.view.alias(name) {
             Some([other]) if depth < 8 && *other != name => {
@@ -238,7 +258,7 @@ impl Walker<'_> {
                 self.global(node, other, mode, depth + 1)
             }
             _ if self.view.is_macro(name) => {
-                self.add_call(name, None, node, mode);
+                self.add_call(name, node, mode);
                 self.view.returned(name, &mut |_, _| Type::Unknown, 0)
             }
             _ => Type::Unknown,
@@ -246,7 +266,29 @@ impl Walker<'_> {
     }
 
     fn field_expression(&mut self, node: Node, mode: Mode) -> Type {
-        let Some((of, argument, field)) = self.base_of(node, mode) else { return Type::Unknown };
+        let outer = self.enter_chain();
+        let base = self.base_of(node, mode);
+        self.chain.is_step = outer.is_step;
+        let of = match base {
+            Some((of, argument, field)) => self.member(of, argument, field, mode),
+            None => Type::Unknown,
+        };
+        self.chain = outer;
+        of
+    }
+
+    /// Goes on along a chain of fields, or begins one; returns where it was before.
+    pub(crate) fn enter_chain(&mut self) -> Chain {
+        let outer = self.chain;
+        if !outer.is_step {
+            self.chains += 1;
+            self.chain.number = self.chains;
+        }
+        self.chain.is_step = true;
+        outer
+    }
+
+    fn member(&mut self, of: Type, argument: Node, field: Node, mode: Mode) -> Type {
         let root = self.local_root(argument);
         if let Some(local) = root
             && mode != Mode::Write
@@ -303,26 +345,29 @@ impl Walker<'_> {
     ) -> Type {
         if let Some((owner, typed)) = self.view.field(of, name) {
             self.count_resolved(mode);
-            self.add(Owner::Struct(owner), name, mode, node, base, root);
-            return self.view.resolve(typed.base);
+            let target = Target { owner: Owner::Struct(owner), field: name, typed };
+            return self.add(target, mode, node, (base, root));
         }
         // `#define s_addr un.addr`: another name for a path through the struct.
         if let Some(path) = self.view.alias(name)
             && let Some((owner, last, typed)) = self.follow(of, path.to_vec())
         {
             self.count_resolved(mode);
-            self.add(owner, last, mode, node, base, root);
-            return self.view.resolve(typed.base);
+            return self.add(Target { owner, field: last, typed }, mode, node, (base, root));
         }
         if let Type::Opaque(tag) = of {
             self.count_resolved(mode);
-            self.add(Owner::Opaque(tag), name, mode, node, base, root);
-            return Type::Unknown;
+            let owner = Owner::Opaque(tag);
+            let target = Target { owner, field: name, typed: Typed::UNKNOWN };
+            return self.add(target, mode, node, (base, root));
         }
         if let Some((owner, typed)) = self.view.guess(name) {
-            self.resolution.guessed += u64::from(mode.kind() != Kind::NONE);
-            self.add_guess(Owner::Struct(owner), name, mode, node, base);
-            return self.view.resolve(typed.base);
+            self.resolution.guessed += u64::from(mode.is_access());
+            let target = Target { owner: Owner::Struct(owner), field: name, typed };
+            let before = self.accesses.len();
+            let of = self.add(target, mode, node, (base, None));
+            self.accesses[before..].iter_mut().for_each(|access| access.is_guess = true);
+            return of;
         }
         self.count_dropped(mode);
         Type::Unknown
@@ -340,32 +385,35 @@ impl Walker<'_> {
     }
 
     fn count_resolved(&mut self, mode: Mode) {
-        self.resolution.resolved += u64::from(mode.kind() != Kind::NONE);
+        self.resolution.resolved += u64::from(mode.is_access());
     }
 
     fn count_dropped(&mut self, mode: Mode) {
-        self.resolution.dropped += u64::from(mode.kind() != Kind::NONE);
+        self.resolution.dropped += u64::from(mode.is_access());
     }
 
+    /// Notes an access to a variable, and returns the struct that it leads to.
     fn add(
         &mut self,
-        owner: Owner,
-        field: Name,
+        target: Target,
         mode: Mode,
         node: Node,
-        base: u32,
-        root: Option<usize>,
-    ) {
-        if mode.kind() != Kind::NONE {
-            let access = NewAccess { owner, field, kind: mode.kind(), base, is_guess: false };
-            self.record(access, node, root);
+        (base, root): (u32, Option<usize>),
+    ) -> Type {
+        let Target { owner, field, typed } = target;
+        let of = self.view.resolve(typed.base);
+        if mode.is_access() {
+            let kind = mode.kind(self.view.is_pointer(typed));
+            let step = self.chain.is_step.then_some(of);
+            self.record(NewAccess { owner, field, kind, base, step }, node, root);
         }
+        of
     }
+}
 
-    fn add_guess(&mut self, owner: Owner, field: Name, mode: Mode, node: Node, base: u32) {
-        if mode.kind() != Kind::NONE {
-            let access = NewAccess { owner, field, kind: mode.kind(), base, is_guess: true };
-            self.record(access, node, None);
-        }
-    }
+/// A variable as its declaration has it.
+struct Target {
+    owner: Owner,
+    field: Name,
+    typed: Typed,
 }

@@ -4,8 +4,9 @@
 //! Calls are linked by name: the same file first, then the only function of that name, then the
 //! one whose folder is nearest. Calls through pointers stay unlinked.
 
-use crate::access::{Function, Kind, Owner};
+use crate::access::{Access, Function, How, Kind, Owner};
 use crate::names::Name;
+use crate::objects::Objects;
 use crate::sources::is_header;
 use crate::tree::Tree;
 use crate::types::{self, Type};
@@ -33,14 +34,28 @@ pub struct Entry {
     pub line: u32,
     /// Hash of the expression that names the object.
     pub base: u32,
+    /// Number of its chain of fields in the function; 0 if it is indirect.
+    pub chain: u32,
+    /// If it is a step on the way to another field: the number of the struct it leads to, from 1.
+    pub step: u32,
+    /// The same for the struct that the chain ends in.
+    pub end: u32,
     /// How.
     pub kind: Kind,
 }
+
+/// A step that leads to no struct of the tree.
+const STEP_ELSEWHERE: u32 = u32::MAX;
 
 /// The linked tree.
 pub struct Graph {
     /// Owner and name of each variable.
     pub variables: Vec<(Owner, Name)>,
+    numbers: Numbers,
+    /// What functions do to the objects that they are handed or return.
+    pub(crate) objects: Objects,
+    /// Function that each call of each function leads to.
+    pub(crate) links: Vec<Vec<Option<FunctionId>>>,
     /// Access set of each function, by variable, then statement.
     pub sets: Vec<Vec<Entry>>,
     /// Functions that each function calls.
@@ -72,7 +87,22 @@ impl Graph {
             .collect();
         let callees = distinct(&links);
         let callers = reversed(&callees);
-        Self { variables, sets, callees, callers, is_copy: copies(&tree.functions) }
+        let objects = Objects::new(tree, &links, &numbers);
+        Self {
+            variables,
+            numbers,
+            objects,
+            links,
+            sets,
+            callees,
+            callers,
+            is_copy: copies(&tree.functions),
+        }
+    }
+
+    /// The variable of an access.
+    pub fn number(&self, access: &Access) -> Variable {
+        self.numbers[&(access.owner, access.field)]
     }
 
     /// The entries of one variable in the access set of a function.
@@ -105,18 +135,28 @@ impl Graph {
         tree.names.text(self.variables[variable.0 as usize].1) == field
     }
 
-    /// Whether a function sets, zeroes or frees the struct of a variable as a whole.
-    pub fn touches_whole(&self, function: &Function, variable: Variable) -> bool {
+    /// How a function sets, zeroes or frees the struct of a variable as a whole, if it does.
+    pub fn touches_whole(&self, function: FunctionId, variable: Variable) -> Option<How> {
         let of = match self.variables[variable.0 as usize].0 {
             Owner::Struct(id) => Type::Struct(id),
             Owner::Opaque(name) => Type::Opaque(name),
-            Owner::Global | Owner::Static(_) => return false,
+            Owner::Global | Owner::Static(_) => return None,
         };
-        function.wholes.contains(&of)
+        let wholes = self.objects.wholes(function).iter().filter(|whole| whole.of == of);
+        // Who assigns it after zeroing it has assigned it.
+        wholes.map(|whole| whole.how).max()
+    }
+
+    /// The struct whose field a variable is, as steps number it.
+    pub fn struct_number(&self, variable: Variable) -> u32 {
+        match self.variables[variable.0 as usize].0 {
+            Owner::Struct(id) => id.0 + 1,
+            _ => 0,
+        }
     }
 }
 
-type Numbers = FxHashMap<(Owner, Name), Variable>;
+pub(crate) type Numbers = FxHashMap<(Owner, Name), Variable>;
 
 /// Numbers variables in order of their first access, which is the same in every run.
 fn number_variables(functions: &[Function]) -> (Vec<(Owner, Name)>, Numbers) {
@@ -132,6 +172,12 @@ fn number_variables(functions: &[Function]) -> (Vec<(Owner, Name)>, Numbers) {
 }
 
 fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
+    let mut ends: FxHashMap<u32, u32> = FxHashMap::default();
+    for access in function.accesses.iter().filter(|it| it.step.is_none()) {
+        if let Owner::Struct(id) = access.owner {
+            ends.insert(access.chain, id.0 + 1);
+        }
+    }
     let mut entries: Vec<Entry> = function
         .accesses
         .iter()
@@ -141,6 +187,12 @@ fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
             via: 0,
             line: access.line,
             base: access.base,
+            chain: access.chain,
+            step: access.step.map_or(0, |to| match to {
+                Type::Struct(id) => id.0 + 1,
+                _ => STEP_ELSEWHERE,
+            }),
+            end: access.step.map_or(0, |_| ends.get(&access.chain).copied().unwrap_or(0)),
             kind: access.kind,
         })
         .collect();
@@ -150,10 +202,14 @@ fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
 
 /// Sorts by variable and statement, and joins what is the same but for its kind.
 fn tidy(entries: &mut Vec<Entry>) {
-    entries.sort_by_key(|it| (it.variable, it.statement, it.via, it.base));
+    // Chains matter for steps alone: of other accesses those to one object are the same.
+    let key = |it: &Entry| {
+        let chain = if it.step == 0 { 0 } else { it.chain };
+        (it.variable, it.statement, it.via, it.base, it.step, it.end, chain)
+    };
+    entries.sort_by_key(key);
     entries.dedup_by(|later, kept| {
-        let same = (later.variable, later.statement, later.via, later.base)
-            == (kept.variable, kept.statement, kept.via, kept.base);
+        let same = key(later) == key(kept);
         if same {
             kept.kind |= later.kind;
         }
@@ -183,6 +239,9 @@ fn access_set(
                 via: callee + 1,
                 line: call.line,
                 base: 0,
+                chain: 0,
+                step: 0,
+                end: 0,
                 ..*entry
             })
             .collect();

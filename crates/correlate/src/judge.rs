@@ -4,17 +4,15 @@
 //! There are many more candidates than rules, so this is where the time of mining goes. Both sides
 //! are sorted lists of functions that are merged; access sets are opened only for functions in both.
 
-use crate::graph::{Entry, Graph, Variable};
-use crate::occurrences::{Occurrence, Occurrences};
-use crate::rules::{Options, Rule, Way};
-use crate::tree::Tree;
+use crate::graph::{Entry, Variable};
+use crate::occurrences::Occurrence;
+use crate::rules::{MOST_LEFT, Rule, Way};
+use crate::standing::{Context, Reason};
 
-/// Counts the rules of one tree.
+/// Counts the candidates of one tree. These counts only say which candidates are worth a closer look:
+/// of those that pass, `standing` counts what reports say.
 pub(crate) struct Judge<'a> {
-    pub tree: &'a Tree,
-    pub graph: &'a Graph,
-    pub occurrences: &'a Occurrences,
-    pub options: &'a Options,
+    pub context: Context<'a>,
 }
 
 /// A function with the left side, and what it has of the right side.
@@ -35,32 +33,31 @@ struct Tally {
 impl Judge<'_> {
     /// Adds the rules `x => y` that meet the thresholds.
     pub fn pair(&self, x: Variable, y: Variable, rules: &mut Vec<Rule>) {
-        let left = self.occurrences.of(x).iter().map(std::slice::from_ref);
+        let left = self.context.occurrences.of(x).iter().map(std::slice::from_ref);
         self.judge(&[x], left, y, rules);
     }
 
-    /// Functions that have both variables, as pairs of occurrences.
-    pub fn both(&self, left: [Variable; 2]) -> Vec<[Occurrence; 2]> {
-        let [first, second] = left.map(|it| self.occurrences.of(it));
-        let mut both = Vec::new();
-        let mut cursor = Cursor(second);
-        for one in first {
-            if let Some(other) = cursor.advance(one.function) {
-                both.push([*one, *other]);
-            }
-        }
-        both
+    /// Functions that have all these variables, with the occurrences of each.
+    pub fn all_of(&self, left: &[Variable]) -> Vec<Vec<Occurrence>> {
+        let [first, others @ ..] = left else { return Vec::new() };
+        let of = |variable: &Variable| self.context.occurrences.of(*variable);
+        let mut cursors: Vec<_> = others.iter().map(|it| Cursor(of(it))).collect();
+        let in_all = |one: &Occurrence| {
+            let rest = cursors.iter_mut().map(|cursor| cursor.advance(one.function).copied());
+            std::iter::once(Some(*one)).chain(rest).collect::<Option<Vec<_>>>()
+        };
+        of(first).iter().filter_map(in_all).collect()
     }
 
-    /// Adds the rules `x & y => z` that meet the thresholds; `both` is where x and y are.
-    pub fn triple(
+    /// Adds the rules `x & y => z` that meet the thresholds; `all` is where the left side is.
+    pub fn several(
         &self,
-        left: [Variable; 2],
-        both: &[[Occurrence; 2]],
+        left: &[Variable],
+        all: &[Vec<Occurrence>],
         right: Variable,
         rules: &mut Vec<Rule>,
     ) {
-        self.judge(&left, both.iter().map(<[_; 2]>::as_slice), right, rules);
+        self.judge(left, all.iter().map(Vec::as_slice), right, rules);
     }
 
     fn judge<'l>(
@@ -70,12 +67,12 @@ impl Judge<'_> {
         right: Variable,
         rules: &mut Vec<Rule>,
     ) {
-        let mut cursor = Cursor(self.occurrences.of(right));
+        let mut cursor = Cursor(self.context.occurrences.of(right));
         let matches: Vec<Match> = occurrences
             .map(|left| Match { left, right: cursor.advance(left[0].function) })
             .collect();
         let most = matches.iter().filter(|it| it.right.is_some()).count();
-        if most < self.options.min_support as usize {
+        if most < self.context.options.min_support as usize {
             return;
         }
         let mut tally = Tally::default();
@@ -87,29 +84,19 @@ impl Judge<'_> {
 
     /// Counts one function for or against a rule.
     fn count(&self, it: &Match, right: Variable, tally: &mut Tally) {
-        let outcome = match it.right {
-            Some(found) => {
-                let mut sides = [&[][..]; 2];
-                for (side, occurrence) in sides.iter_mut().zip(it.left) {
-                    *side = occurrence.entries(self.graph);
-                }
-                let entries = found.entries(self.graph);
-                together(&sides[..it.left.len()], entries, self.options.max_distance)
-            }
-            None => Outcome::default(),
-        };
-        // A function that sets the whole struct has accessed every field of it, yet says nothing
-        // about which fields belong together: it counts neither for nor against.
-        let is_neutral = outcome.is_copied
-            || it.right.is_none() && {
-                let function = &self.tree.functions[it.left[0].function as usize];
-                self.graph.touches_whole(function, right)
-            };
+        let graph = self.context.graph;
+        let mut sides = [&[][..]; MOST_LEFT];
+        for (side, occurrence) in sides.iter_mut().zip(it.left) {
+            *side = occurrence.entries(graph);
+        }
+        let entries = it.right.map_or(&[][..], |found| found.entries(graph));
+        let function = it.left[0].function;
+        let outcome = self.context.outcome(function, &sides[..it.left.len()], (right, entries));
         for (i, way) in Way::ALL.into_iter().enumerate() {
             if !it.left.iter().all(|side| side.kinds.meets(way.mask())) {
                 continue;
             }
-            if is_neutral && !outcome.met[i].contains(&true) {
+            if outcome.neutral.is_some() && !outcome.met[i].contains(&true) {
                 continue;
             }
             tally.left[i] += 1;
@@ -125,18 +112,17 @@ impl Judge<'_> {
         for (i, left_way) in Way::ALL.into_iter().enumerate() {
             for (j, right_way) in Way::ALL.into_iter().enumerate() {
                 let (support, direct) = (tally.support[i][j], tally.direct[i][j]);
-                if support < self.options.min_support || direct < self.options.min_direct_support {
-                    continue;
-                }
                 let rule = Rule {
-                    left: left.iter().map(|it| (left_way, *it)).collect(),
-                    right: (right_way, right),
                     support,
                     direct,
                     left_support: tally.left[i],
                     same_object: tally.same_object[i][j],
+                    ..Rule::uncounted(
+                        left.iter().map(|it| (left_way, *it)).collect(),
+                        (right_way, right),
+                    )
                 };
-                if rule.confidence() >= self.options.min_confidence {
+                if rule.meets(self.context.options) {
                     rules.push(rule);
                 }
             }
@@ -166,12 +152,18 @@ pub(crate) struct Outcome {
     pub met: [[bool; 3]; 3],
     pub direct: [[bool; 3]; 3],
     pub same_object: [[bool; 3]; 3],
-    /// Both sides come out of the same callee: a copy of what the callee already counts for.
-    pub is_copied: bool,
+    /// Why the function says nothing about the rule in the forms that it does not obey.
+    pub neutral: Option<Reason>,
 }
 
 /// Which accesses of the right side are together with the left side.
-pub(crate) fn together(left: &[&[Entry]], right: &[Entry], max_distance: u32) -> Outcome {
+/// `owner` is the struct of the first variable on the left.
+pub(crate) fn together(
+    left: &[&[Entry]],
+    owner: u32,
+    right: &[Entry],
+    max_distance: u32,
+) -> Outcome {
     let mut outcome = Outcome::default();
     let near = |a: &Entry, b: &Entry| a.statement.abs_diff(b.statement) <= max_distance;
     let [first, others @ ..] = left else { return outcome };
@@ -179,9 +171,12 @@ pub(crate) fn together(left: &[&[Entry]], right: &[Entry], max_distance: u32) ->
         if !others.iter().all(|side| side.iter().any(|b| near(a, b))) {
             continue;
         }
-        for b in right.iter().filter(|b| near(a, b)) {
+        // That `a->b->c` goes through `b` says nothing about `b` and `c`.
+        let is_path =
+            |b: &Entry| b.step != 0 && (b.step == owner || b.end == owner || b.chain == a.chain);
+        for b in right.iter().filter(|b| near(a, b) && !is_path(b)) {
             if a.via != 0 && a.via == b.via {
-                outcome.is_copied = true;
+                outcome.neutral = Some(Reason::Copied);
                 continue;
             }
             note(&mut outcome, a, b);

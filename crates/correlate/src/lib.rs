@@ -3,16 +3,17 @@
 //! The tree need not build. [`analyse`] runs the whole chain:
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
 //! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
-//! links callers to callees, `mine`, `occurrences`, `rules` and `judge` find the correlations,
-//! `violations` the functions that break one, which `manner` and `peers` help to rank. `report` turns
-//! those into findings, `database` keeps correlations on disk for later analyses, `suppress` holds
-//! what the user has accepted.
+//! links callers to callees, `objects` follows the structs that they hand to each other, `mine`, `occurrences`, `rules` and `judge` find the correlations,
+//! `standing` says who obeys one and who does not, `violations` lists the functions that break one, which `manner` and `peers` help to rank. `report` turns
+//! those into findings, `baseline` holds a tree against an earlier report, `database` keeps correlations on disk for later analyses, `suppress` holds
+//! what the user has accepted, `statistics` counts what the rules are like.
 //!
 //! This crate knows nothing of processes and recordings, and never prints.
 #![forbid(unsafe_code)]
 
 pub mod access;
 mod assignment;
+pub mod baseline;
 mod call;
 mod collect;
 pub mod database;
@@ -27,6 +28,7 @@ mod macros;
 mod manner;
 pub mod mine;
 pub mod names;
+mod objects;
 pub mod occurrences;
 mod parse;
 mod peers;
@@ -34,6 +36,8 @@ mod prepare;
 pub mod report;
 pub mod rules;
 pub mod sources;
+pub mod standing;
+pub mod statistics;
 pub mod suppress;
 mod syntax;
 pub mod tree;
@@ -45,6 +49,7 @@ use graph::Graph;
 use library::Library;
 use occurrences::Occurrences;
 use rules::{Options, Rule};
+use sources::Exclusions;
 use std::fmt;
 use std::path::PathBuf;
 use tree::{Progress, Tree};
@@ -57,6 +62,8 @@ pub struct Request {
     pub roots: Vec<PathBuf>,
     /// Files and folders that only lend their declarations.
     pub headers: Vec<PathBuf>,
+    /// Folders below the roots that are not analysed.
+    pub exclusions: Exclusions,
     /// What calls do that are not in the tree.
     pub library: Library,
     /// Thresholds.
@@ -109,7 +116,7 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Analysis, E
     for root in request.roots.iter().chain(&request.headers) {
         std::fs::metadata(root).map_err(|it| Error::Missing(root.clone(), it.to_string()))?;
     }
-    let sources = sources::find(&request.roots, &request.headers);
+    let sources = sources::find(&request.roots, &request.headers, &request.exclusions);
     if sources.files.iter().all(|file| file.declarations_only) {
         return Err(Error::Empty(request.roots.clone()));
     }
@@ -123,8 +130,15 @@ impl Analysis {
         let graph = Graph::new(&tree);
         let occurrences = Occurrences::new(&graph, &options);
         let rules = rules::correlations(&tree, &graph, &occurrences, &options, progress);
-        let violations = violations::violations(&tree, &graph, &occurrences, &rules, &options);
-        Self { tree, graph, occurrences, rules, violations, options }
+        let mut analysis =
+            Self { tree, graph, occurrences, rules, violations: Vec::new(), options };
+        analysis.violations = violations::violations(analysis.context(), &analysis.rules);
+        analysis
+    }
+
+    pub(crate) fn context(&self) -> standing::Context<'_> {
+        let Self { tree, graph, occurrences, options, .. } = self;
+        standing::Context { tree, graph, occurrences, options }
     }
 
     /// A rule in the notation of reports.

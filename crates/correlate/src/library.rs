@@ -14,6 +14,8 @@ pub struct Summary {
     pub reads: Vec<usize>,
     /// Arguments it writes through.
     pub writes: Vec<usize>,
+    /// Arguments that it makes all zero.
+    pub zeroes: Vec<usize>,
     /// Arguments whose object it ends the life of.
     pub frees: Vec<usize>,
     /// Whether the object it returns is zeroed as a whole.
@@ -98,7 +100,7 @@ impl Library {
 }
 
 /// Whether `name` holds one of `words` between underscores or as a camel-case part.
-fn has_word(name: &str, words: &[&str]) -> bool {
+pub(crate) fn has_word(name: &str, words: &[&str]) -> bool {
     let mut parts = vec![String::new()];
     for letter in name.chars() {
         let starts = letter == '_' || letter.is_ascii_uppercase();
@@ -125,13 +127,18 @@ fn summary(name: &str, words: &[&str]) -> Result<Summary, String> {
         match *word {
             "read" => summary.reads.push(argument()?),
             "write" => summary.writes.push(argument()?),
+            "zero" => {
+                let number = argument()?;
+                summary.writes.push(number);
+                summary.zeroes.push(number);
+            }
             "free" => summary.frees.push(argument()?),
             "type" => summary.returns_type_of = Some(argument()?),
             "zeroed" => summary.zeroed = true,
             "constant" => summary.is_constant = true,
             other => {
                 return Err(format!(
-                    "`{other}` is no effect; use read N, write N, free N, type N, zeroed, \
+                    "`{other}` is no effect; use read N, write N, zero N, free N, type N, zeroed, \
                      constant or attribute"
                 ));
             }

@@ -1,6 +1,7 @@
 //! The names that a function declares: parameters, locals, loop variables, and when they go out of
 //! scope.
 
+use crate::access::{Argument, How, Whole};
 use crate::collect::Walker;
 use crate::expression::Mode;
 use crate::names::Name;
@@ -29,13 +30,16 @@ impl Walker<'_> {
             match parameter.child_by_field_name("declarator").and_then(declared) {
                 Some(found) => {
                     let name = self.names.intern(text(found.name, self.source));
-                    self.declare_typed(name, Typed { base: of, by_value: found.by_value });
+                    self.declare_typed(name, found.typed(of));
+                    let object = self.object(found.name);
+                    self.parameters.push(object);
                 }
                 None => {
+                    self.parameters.push(0);
                     if let TypeName::Named(name) = of
                         && let Some((base, name)) = self.view.hidden_parameter(name)
                     {
-                        self.declare_typed(name, Typed { base, by_value: false });
+                        self.declare_typed(name, Typed { base, ..Typed::UNKNOWN });
                     }
                 }
             }
@@ -92,38 +96,132 @@ impl Walker<'_> {
             if found.function.is_some() && found.value.is_none() {
                 continue;
             }
-            let typed = Typed { base, by_value: found.by_value };
-            let mut of = self.view.resolve(base);
+            let typed = found.typed(base);
+            let of = self.view.resolve(base);
             let by_value = typed.by_value && self.view.holds_value(typed);
-            if let Some(value) = found.value {
-                let given = self.initial_value(value, of, by_value);
-                if of == Type::Unknown {
-                    of = given;
-                }
-            }
             let name = self.names.intern(text(found.name, self.source));
+            // What an initial value does to the object is done to this local.
             self.declare(name, of, by_value);
-            if is_static && let Some(local) = self.locals.last_mut() {
-                local.is_used = true;
+            let local = self.locals.len() - 1;
+            self.locals[local].is_used = is_static;
+            if let Some(value) = found.value {
+                let given = self.initial_value(value, found.name, of, by_value);
+                if of == Type::Unknown {
+                    self.locals[local].of = given;
+                }
             }
         }
     }
 
-    fn initial_value(&mut self, value: Node, of: Type, by_value: bool) -> Type {
+    fn initial_value(&mut self, value: Node, name: Node, of: Type, by_value: bool) -> Type {
         if value.kind() == "initializer_list" {
             if by_value {
-                self.whole(of);
+                let root = self.local_root(name);
+                self.literal(value, of, (self.object(name), root));
+            } else {
+                self.elements(value, of);
             }
-            self.visit_children(value);
             return of;
         }
         if self.is_zeroed_allocation(value) {
-            self.whole(of);
+            self.whole(of, How::Zeroed, name);
         }
         let given = self.expression(value, Mode::Read);
+        let of = if of == Type::Unknown { given } else { of };
+        self.note_result(value, Argument { base: self.object(name), of });
         if by_value {
-            self.whole(of);
+            self.whole(of, How::Assigned, name);
         }
         given
+    }
+
+    /// Follows the initial values of an array: a list in it is the literal of an element.
+    fn elements(&mut self, list: Node, of: Type) {
+        let mut cursor = list.walk();
+        for element in list.named_children(&mut cursor) {
+            let value = match element.kind() {
+                "initializer_pair" => element.child_by_field_name("value"),
+                _ => Some(element),
+            };
+            match value {
+                Some(value) if value.kind() == "initializer_list" => {
+                    let object = self.object(value);
+                    self.literal(value, of, (object, None));
+                }
+                _ => self.visit(element),
+            }
+        }
+    }
+
+    /// Follows a structure literal: the members that it names are written, the others become zero.
+    pub(crate) fn literal(&mut self, list: Node, of: Type, object: (u32, Option<usize>)) {
+        let mut cursor = list.walk();
+        let mut is_named = false;
+        let mut members = 0;
+        for member in list.named_children(&mut cursor).filter(|it| it.kind() != "comment") {
+            members += 1;
+            if member.kind() == "initializer_pair" {
+                is_named = true;
+                self.literal_member(member, of, object);
+            } else {
+                self.visit(member);
+            }
+        }
+        // `{0}` and `{}` zero it; a list without names sets the fields in their order.
+        let how = if is_named || members < 2 { How::Zeroed } else { How::Assigned };
+        if matches!(of, Type::Struct(_) | Type::Opaque(_)) {
+            self.wholes.push(Whole { of, how, base: object.0 });
+        }
+    }
+
+    fn literal_member(&mut self, pair: Node, of: Type, object: (u32, Option<usize>)) {
+        let mut cursor = pair.walk();
+        let designators: Vec<_> = pair.children_by_field_name("designator", &mut cursor).collect();
+        let value = pair.child_by_field_name("value");
+        let [.., last] = &designators[..] else { return };
+        let mut at = of;
+        for designator in &designators[..designators.len() - 1] {
+            at = self.designated(*designator, at, Mode::Part, object);
+        }
+        match value.filter(|it| it.kind() == "initializer_list") {
+            Some(list) => {
+                let inner = self.designated(*last, at, Mode::Part, object);
+                let path = self.object(pair);
+                self.literal(list, inner, (path, object.1));
+            }
+            None => {
+                if let Some(value) = value {
+                    self.expression(value, Mode::Read);
+                }
+                let before = self.accesses.len();
+                self.designated(*last, at, Mode::Write, object);
+                if let Some(constant) = value.and_then(|it| self.constant(it))
+                    && let Some(written) = self.accesses[before..].last_mut()
+                {
+                    written.value = Some(constant);
+                }
+            }
+        }
+    }
+
+    /// The member of a literal that a designator names; an index stays in the same array.
+    fn designated(
+        &mut self,
+        designator: Node,
+        of: Type,
+        mode: Mode,
+        object: (u32, Option<usize>),
+    ) -> Type {
+        match designator.named_child(0) {
+            Some(field) if designator.kind() == "field_designator" => {
+                let name = self.names.intern(text(field, self.source));
+                self.field(of, name, mode, field, object)
+            }
+            Some(index) => {
+                self.expression(index, Mode::Read);
+                of
+            }
+            None => of,
+        }
     }
 }

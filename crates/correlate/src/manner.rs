@@ -27,11 +27,21 @@ impl Manners {
         Self(writes.fold(0, |set, write| set | manner(write)))
     }
 
+    /// Whether they have one in common.
+    pub fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// Whether it only steps the value on, or empties it.
+    pub fn only_steps_or_empties(self) -> bool {
+        self.0 == Self::STEP || self.0 == Self::EMPTY
+    }
+
     /// How alike a write in these manners is to those of others, from nearly 0 to 1: the share of
     /// them with a manner in common. Where nobody has, a tenth is left, as manners are only a hint.
     pub fn likeness(self, others: &[Self]) -> f64 {
         const REST: f64 = 0.1;
-        let common = others.iter().filter(|other| self.0 & other.0 != 0).count() as f64;
+        let common = others.iter().filter(|other| self.meets(**other)).count() as f64;
         let share = common / others.len().max(1) as f64;
         (share + REST) / (1.0 + REST)
     }

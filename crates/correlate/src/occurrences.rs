@@ -1,9 +1,10 @@
 //! Which functions access each variable, and where in their access sets: the index that rules are
-//! counted over. Copies of functions and popular variables are left out of it.
+//! counted over. Copies of functions are left out of it.
 
 use crate::access::Kind;
 use crate::graph::{Entry, FunctionId, Graph, Variable};
 use crate::rules::Options;
+use std::ops::RangeInclusive;
 
 /// One function that accesses a variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +30,8 @@ impl Occurrence {
 /// The index.
 pub struct Occurrences {
     lists: Vec<Vec<Occurrence>>,
+    /// How many functions a variable must and may occur in to be mined.
+    usable: RangeInclusive<usize>,
 }
 
 impl Occurrences {
@@ -46,19 +49,22 @@ impl Occurrences {
             }
         }
         let usable = options.min_support as usize..=options.max_popularity as usize;
-        for list in lists.iter_mut().filter(|list| !usable.contains(&list.len())) {
-            *list = Vec::new();
-        }
-        Self { lists }
+        Self { lists, usable }
+    }
+
+    /// The functions that access a variable, ascending, however many there are.
+    pub fn all(&self, variable: Variable) -> &[Occurrence] {
+        &self.lists[variable.0 as usize]
     }
 
     /// The functions that access a variable, ascending; none if it is too rare or too popular.
     pub fn of(&self, variable: Variable) -> &[Occurrence] {
-        &self.lists[variable.0 as usize]
+        let all = self.all(variable);
+        if self.usable.contains(&all.len()) { all } else { &[] }
     }
 
-    /// The same as plain numbers.
+    /// All functions that access a variable, as plain numbers.
     pub fn functions(&self, variable: Variable) -> impl Iterator<Item = FunctionId> {
-        self.of(variable).iter().map(|it| it.function)
+        self.all(variable).iter().map(|it| it.function)
     }
 }

@@ -6,7 +6,7 @@
 
 use crate::access::{Kind, Owner};
 use crate::graph::{FunctionId, Graph, Variable};
-use crate::occurrences::Occurrences;
+use crate::standing::Context;
 use rustc_hash::FxHashSet;
 
 /// Peers that are asked.
@@ -23,12 +23,12 @@ const DOUBT: f64 = 0.1;
 /// are as alike as the shares of fields that both write, of the structs involved; `missing` itself
 /// is left out.
 pub(crate) fn agreement(
-    graph: &Graph,
-    occurrences: &Occurrences,
+    context: Context,
     function: FunctionId,
     missing: Variable,
     written: &[Variable],
 ) -> f64 {
+    let Context { graph, occurrences, .. } = context;
     let kind = Kindred::new(graph, missing, written);
     let own = kind.writes(function);
     let candidates: FxHashSet<FunctionId> = written

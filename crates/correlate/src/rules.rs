@@ -1,4 +1,4 @@
-//! From closed sets to **correlations**: rules `A1(x) => A2(y)` and `A1(x) & A1(y) => A2(z)`, with A
+//! From closed sets to **correlations**: rules `A1(x) => A2(y)` and `A1(x) & A1(y) & … => A2(z)`, with A
 //! in read, write, any, counted over the functions of the tree.
 //!
 //! A rule needs direct supporters, functions that make both accesses themselves. So candidates are
@@ -10,9 +10,10 @@ use crate::graph::{Entry, Graph, Variable};
 use crate::judge::Judge;
 use crate::mine::{ClosedSet, Item, Transactions, closed_from};
 use crate::occurrences::Occurrences;
+use crate::standing::Context;
 use crate::tree::{Progress, Stage, Tree};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
@@ -30,6 +31,17 @@ pub struct Options {
     pub max_distance: u32,
     /// Functions that may access a variable before it counts as popular and is left out.
     pub max_popularity: u32,
+    /// Variables that the left side of a rule may have, at most [`MOST_LEFT`].
+    #[serde(default = "default_max_left")]
+    pub max_left: u32,
+}
+
+/// Most variables on the left side of a rule, whatever the options say: the number of sets to look at
+/// grows with every one.
+pub const MOST_LEFT: usize = 5;
+
+fn default_max_left() -> u32 {
+    Options::default().max_left
 }
 
 impl Default for Options {
@@ -40,6 +52,7 @@ impl Default for Options {
             min_confidence: 0.8,
             max_distance: 10,
             max_popularity: 400,
+            max_left: 2,
         }
     }
 }
@@ -83,7 +96,7 @@ impl fmt::Display for Way {
 /// A correlation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
-    /// One or two accesses.
+    /// One access or more, all of the same way.
     pub left: Vec<(Way, Variable)>,
     /// The access that goes with them.
     pub right: (Way, Variable),
@@ -95,12 +108,27 @@ pub struct Rule {
     pub left_support: u32,
     /// Direct supporters whose two accesses name the same object.
     pub same_object: u32,
+    /// Whether the counts are those of a baseline: the tree itself no longer yields the rule.
+    pub is_stored: bool,
 }
 
 impl Rule {
+    /// A rule that nobody has counted yet.
+    pub fn uncounted(left: Vec<(Way, Variable)>, right: (Way, Variable)) -> Self {
+        let (support, direct, left_support, same_object) = (0, 0, 0, 0);
+        Self { left, right, support, direct, left_support, same_object, is_stored: false }
+    }
+
     /// Share of the functions with the left side that obey.
     pub fn confidence(&self) -> f64 {
         f64::from(self.support) / f64::from(self.left_support.max(1))
+    }
+
+    /// Whether it is common and sure enough.
+    pub fn meets(&self, options: &Options) -> bool {
+        self.support >= options.min_support
+            && self.direct >= options.min_direct_support
+            && self.confidence() >= options.min_confidence
     }
 
     /// Whether the left side is one variable, accessed in this way.
@@ -135,12 +163,18 @@ pub fn correlations(
         .collect();
     let rows = direct_rows(graph, &items);
     let transactions = Transactions::new(&rows, items.len());
-    let judge = Judge { tree, graph, occurrences, options };
+    let context = Context { tree, graph, occurrences, options };
+    let judge = Judge { context };
     let mining = Mining { items, transactions, judge, progress };
-    progress.begin(Stage::Mining, 2 * mining.items.len());
+    let rounds = options.max_left.clamp(1, MOST_LEFT as u32) as usize;
+    progress.begin(Stage::Mining, rounds * mining.items.len());
     let mut rules = mining.for_each(Mining::pairs);
-    let explained = rules.iter().map(|rule| (rule.left[0].1, rule.right.1)).collect();
-    rules.extend(mining.for_each(|mining, first| mining.triples(first, &explained)));
+    for length in 2..=options.max_left.min(MOST_LEFT as u32) as usize {
+        let explained = Explained::new(&rules);
+        rules.extend(mining.for_each(|mining, first| mining.several(first, length, &explained)));
+    }
+    rules.par_iter_mut().filter(|it| it.left[0].0 == Way::Write).for_each(|it| context.recount(it));
+    rules.retain(|rule| rule.meets(options));
     rules.par_sort_unstable_by(|left, right| {
         let by_rank = left.rank_key().cmp(&right.rank_key());
         by_rank.then_with(|| (&left.left, left.right).cmp(&(&right.left, right.right)))
@@ -165,8 +199,29 @@ fn direct_rows(graph: &Graph, items: &[Variable]) -> Vec<Vec<Item>> {
     sets.filter(|(id, _)| !graph.is_copy[*id]).map(row).collect()
 }
 
-/// Pairs of variables that a rule relates: left side, right side.
-type Pairs = FxHashSet<(Variable, Variable)>;
+/// Which left sides are known to imply which right sides.
+struct Explained(FxHashMap<Variable, Vec<Vec<Variable>>>);
+
+impl Explained {
+    fn new(rules: &[Rule]) -> Self {
+        let mut explained: FxHashMap<_, Vec<Vec<_>>> = FxHashMap::default();
+        for rule in rules {
+            let left = rule.left.iter().map(|(_, variable)| *variable).collect();
+            explained.entry(rule.right.1).or_default().push(left);
+        }
+        for lists in explained.values_mut() {
+            lists.sort_unstable();
+            lists.dedup();
+        }
+        Self(explained)
+    }
+
+    /// Whether a part of `left` implies `right` already.
+    fn covers(&self, left: &[Variable], right: Variable) -> bool {
+        let known = self.0.get(&right).map(Vec::as_slice).unwrap_or_default();
+        known.iter().any(|part| part.iter().all(|it| left.contains(it)))
+    }
+}
 
 struct Mining<'a> {
     items: Vec<Variable>,
@@ -185,9 +240,9 @@ impl Mining<'_> {
         (0..self.items.len() as Item).into_par_iter().flat_map_iter(counted).collect()
     }
 
-    fn closed_from(&self, first: Item, visit: &mut dyn FnMut(&ClosedSet)) {
-        let support = self.judge.options.min_direct_support.max(1);
-        closed_from(&self.transactions, first, support, 2, &mut |set, _| visit(set));
+    fn closed_from(&self, first: Item, longest: usize, visit: &mut dyn FnMut(&ClosedSet)) {
+        let support = self.judge.context.options.min_direct_support.max(1);
+        closed_from(&self.transactions, first, support, longest, &mut |set, _| visit(set));
     }
 
     fn variable(&self, item: Item) -> Variable {
@@ -203,7 +258,7 @@ impl Mining<'_> {
             // A pair inside the closure of its greater item alone is met from that side, too.
             self.judge.pair(right, left, &mut rules);
         };
-        self.closed_from(first, &mut |set| match set.generator[..] {
+        self.closed_from(first, 2, &mut |set| match set.generator[..] {
             [only] => set.items.iter().filter(|it| **it != only).for_each(|it| pair(only, *it)),
             [left, right] => pair(left, right),
             _ => {}
@@ -211,23 +266,25 @@ impl Mining<'_> {
         rules
     }
 
-    /// The rules about two variables on the left, where neither alone says as much.
-    fn triples(&self, first: Item, explained: &Pairs) -> Vec<Rule> {
+    /// The rules about `length` variables on the left, where no fewer of them say as much.
+    fn several(&self, first: Item, length: usize, explained: &Explained) -> Vec<Rule> {
         let mut rules = Vec::new();
-        self.closed_from(first, &mut |set| {
-            let [_, _] = set.generator[..] else { return };
-            let left = [0, 1].map(|index| self.variable(set.generator[index]));
+        self.closed_from(first, length, &mut |set| {
+            if set.generator.len() != length {
+                return;
+            }
+            let left: Vec<_> = set.generator.iter().map(|it| self.variable(*it)).collect();
             let others = set.items.iter().filter(|it| !set.generator.contains(it));
             let unexplained: Vec<_> = others
                 .map(|it| self.variable(*it))
-                .filter(|right| !left.iter().any(|it| explained.contains(&(*it, *right))))
+                .filter(|right| !explained.covers(&left, *right))
                 .collect();
             if unexplained.is_empty() {
                 return;
             }
-            let both = self.judge.both(left);
+            let all = self.judge.all_of(&left);
             for right in unexplained {
-                self.judge.triple(left, &both, right, &mut rules);
+                self.judge.several(&left, &all, right, &mut rules);
             }
         });
         rules

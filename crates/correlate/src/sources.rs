@@ -47,8 +47,80 @@ pub struct Sources {
 const C: &[&str] = &["c", "h"];
 const CPP: &[&str] = &["cc", "cpp", "cxx", "c++", "hh", "hpp", "hxx", "h++", "ipp", "inl", "tcc"];
 
+/// Which folders below the roots are not analysed. The roots themselves always are.
+#[derive(Clone, Debug, Default)]
+pub struct Exclusions {
+    /// Names or paths below a root, with `*` for any part of a name.
+    pub patterns: Vec<String>,
+    /// Whether hidden folders and copies of other projects are analysed as well.
+    pub all_folders: bool,
+}
+
+/// Names of folders that hold copies of other projects.
+const VENDORED: &[&str] = &[
+    "deps",
+    "vendor",
+    "vendored",
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "3rdparty",
+    "3rd_party",
+    "node_modules",
+    "bundled",
+];
+
+/// What is done with a folder or file.
+enum Treatment {
+    Analysed,
+    /// Only its declarations count.
+    Lends(&'static str),
+    Left(&'static str),
+}
+
+impl Exclusions {
+    /// Whether a pattern names the file or folder.
+    fn excludes(&self, relative: &Path) -> bool {
+        let name = relative.file_name().unwrap_or_default().to_string_lossy();
+        let path = relative.to_string_lossy();
+        self.patterns.iter().any(|it| {
+            let pattern = it.trim_end_matches('/').as_bytes();
+            matches(pattern, name.as_bytes()) || matches(pattern, path.as_bytes())
+        })
+    }
+
+    fn treatment(&self, relative: &Path) -> Treatment {
+        if self.excludes(relative) {
+            return Treatment::Left("excluded by --exclude");
+        }
+        let name = relative.file_name().unwrap_or_default().to_string_lossy();
+        if self.all_folders {
+            return Treatment::Analysed;
+        }
+        if name.starts_with('.') {
+            return Treatment::Left("a hidden folder; --all-folders analyses it");
+        }
+        if VENDORED.contains(&&*name) {
+            return Treatment::Lends(
+                "by its name a copy of other projects, only its declarations count; --all-folders \
+                 analyses it",
+            );
+        }
+        Treatment::Analysed
+    }
+}
+
+/// Whether a text is what a pattern says, `*` being anything.
+fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    match pattern {
+        [] => text.is_empty(),
+        [b'*', rest @ ..] => (0..=text.len()).any(|skipped| matches(rest, &text[skipped..])),
+        [first, rest @ ..] => text.first() == Some(first) && matches(rest, &text[1..]),
+    }
+}
+
 /// Lists the source files under `roots`, and under `headers` those whose declarations are wanted.
-pub fn find(roots: &[PathBuf], headers: &[PathBuf]) -> Sources {
+pub fn find(roots: &[PathBuf], headers: &[PathBuf], exclusions: &Exclusions) -> Sources {
     let mut sources = Sources::default();
     let mut seen = FxHashSet::default();
     let only_root = match roots {
@@ -59,40 +131,79 @@ pub fn find(roots: &[PathBuf], headers: &[PathBuf]) -> Sources {
         roots.iter().map(|root| (root, false)).chain(headers.iter().map(|root| (root, true)))
     {
         let base = only_root.filter(|only| *only == root.as_path());
-        find_under(root, base, declarations_only, &mut seen, &mut sources);
+        let mut search = Search { base, exclusions, seen: &mut seen, sources: &mut sources };
+        search.find_under(root, declarations_only);
     }
     sources.files.sort_by(|left, right| left.path.cmp(&right.path));
     sources
 }
 
-fn find_under(
-    root: &Path,
-    base: Option<&Path>,
-    declarations_only: bool,
-    seen: &mut FxHashSet<(u64, u64)>,
-    sources: &mut Sources,
-) {
-    for entry in WalkDir::new(root).follow_links(true).sort_by_file_name() {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                sources.skipped.push(skipped_entry(&error));
+struct Search<'a> {
+    /// The folder that names are relative to.
+    base: Option<&'a Path>,
+    exclusions: &'a Exclusions,
+    seen: &'a mut FxHashSet<(u64, u64)>,
+    sources: &'a mut Sources,
+}
+
+impl Search<'_> {
+    fn find_under(&mut self, root: &Path, declarations_only: bool) {
+        let mut lending: Vec<PathBuf> = Vec::new();
+        let mut walk = WalkDir::new(root).follow_links(true).sort_by_file_name().into_iter();
+        while let Some(entry) = walk.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.sources.skipped.push(skipped_entry(&error));
+                    continue;
+                }
+            };
+            let relative = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            if entry.depth() > 0 && entry.file_type().is_dir() {
+                match self.exclusions.treatment(relative) {
+                    Treatment::Analysed => {}
+                    Treatment::Left(reason) => {
+                        self.skip(entry.path(), reason);
+                        walk.skip_current_dir();
+                    }
+                    Treatment::Lends(reason) => {
+                        if !declarations_only
+                            && !lending.iter().any(|it| entry.path().starts_with(it))
+                        {
+                            self.skip(entry.path(), reason);
+                        }
+                        lending.push(entry.path().to_path_buf());
+                    }
+                }
                 continue;
             }
-        };
+            let only_lends =
+                declarations_only || lending.iter().any(|folder| entry.path().starts_with(folder));
+            if entry.depth() == 0 || !self.exclusions.excludes(relative) {
+                self.file(&entry, only_lends);
+            }
+        }
+    }
+
+    fn skip(&mut self, path: &Path, reason: &str) {
+        let path = shown_name(self.base, path);
+        self.sources.skipped.push(Skipped { path, reason: reason.to_string() });
+    }
+
+    fn file(&mut self, entry: &walkdir::DirEntry, declarations_only: bool) {
         let named = entry.depth() == 0;
         if !entry.file_type().is_file() || !(named || has_source_extension(entry.path())) {
-            continue;
+            return;
         }
         // A file reached twice, through a link or through overlapping roots, counts once.
         if let Ok(metadata) = entry.metadata()
-            && !seen.insert((metadata.dev(), metadata.ino()))
+            && !self.seen.insert((metadata.dev(), metadata.ino()))
         {
-            continue;
+            return;
         }
         let path = entry.path().to_path_buf();
-        let shown = shown_name(base, &path);
-        sources.files.push(SourceFile { path, shown, declarations_only });
+        let shown = shown_name(self.base, &path);
+        self.sources.files.push(SourceFile { path, shown, declarations_only });
     }
 }
 

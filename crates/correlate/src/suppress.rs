@@ -1,10 +1,8 @@
-//! Findings that the user has accepted: one by one and with a reason (a comment in the source, or a
-//! line of a file), or all at once as the state before a change (a baseline).
+//! Findings that the user has accepted, one by one and with a reason: a comment in the source, or a
+//! line of a file.
 
 use crate::Analysis;
 use crate::violations::Violation;
-use base::Finding;
-use rustc_hash::FxHashSet;
 use std::fmt;
 
 /// A line of a suppression file: `FILE FUNCTION VARIABLE REASON`.
@@ -83,18 +81,6 @@ impl Analysis {
                 && it.variable == self.graph.shown(&self.tree, violation.missing)
         })
     }
-}
-
-/// Drops the findings that were there before. Lines may have moved, so they are not compared.
-pub fn drop_known(findings: &mut Vec<Finding>, baseline: &[Finding]) -> usize {
-    fn key(finding: &Finding) -> (String, String, Option<String>) {
-        let file = finding.place.as_ref().and_then(|place| place.file.clone());
-        (finding.kind.clone(), finding.title.clone(), file)
-    }
-    let known: FxHashSet<_> = baseline.iter().map(key).collect();
-    let before = findings.len();
-    findings.retain(|finding| !known.contains(&key(finding)));
-    before - findings.len()
 }
 
 #[cfg(test)]

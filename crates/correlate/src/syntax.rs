@@ -27,11 +27,13 @@ pub struct Typed {
     pub base: TypeName,
     /// Whether the object itself is of that type, not a pointer to it or an array of it.
     pub by_value: bool,
+    /// Whether it is a pointer: what is written through it is not part of it, as array elements are.
+    pub is_pointer: bool,
 }
 
 impl Typed {
     /// A type that nothing is known of.
-    pub const UNKNOWN: Self = Self { base: TypeName::Unknown, by_value: false };
+    pub const UNKNOWN: Self = Self { base: TypeName::Unknown, by_value: false, is_pointer: false };
 }
 
 /// The end of a declarator.
@@ -40,6 +42,8 @@ pub struct Declared<'t> {
     pub name: Node<'t>,
     /// Whether neither pointer, array nor function stands between the name and the type.
     pub by_value: bool,
+    /// Whether a pointer stands next to the name.
+    pub is_pointer: bool,
     /// Whether the name is that of a function, not of a pointer to one.
     pub function: Option<Node<'t>>,
     /// Initial value.
@@ -114,10 +118,17 @@ fn last_named(node: Node) -> Option<Node> {
         .or_else(|| node.named_child(node.named_child_count().checked_sub(1)?))
 }
 
+impl Declared<'_> {
+    /// The type of what is declared, given the specifier before it.
+    pub fn typed(&self, base: TypeName) -> Typed {
+        Typed { base, by_value: self.by_value, is_pointer: self.is_pointer }
+    }
+}
+
 /// Follows a declarator down to the name; none if it has no name.
 pub fn declared(declarator: Node) -> Option<Declared> {
     let mut at = declarator;
-    let (mut by_value, mut function, mut value) = (true, None, None);
+    let (mut by_value, mut is_pointer, mut function, mut value) = (true, false, None, None);
     loop {
         match at.kind() {
             "identifier"
@@ -127,7 +138,7 @@ pub fn declared(declarator: Node) -> Option<Declared> {
             | "destructor_name"
             | "operator_name"
             | "primitive_type" => {
-                return Some(Declared { name: at, by_value, function, value });
+                return Some(Declared { name: at, by_value, is_pointer, function, value });
             }
             "init_declarator" => value = at.child_by_field_name("value"),
             "function_declarator" => {
@@ -135,10 +146,10 @@ pub fn declared(declarator: Node) -> Option<Declared> {
                 function = Some(at);
             }
             "pointer_declarator" => {
-                by_value = false;
+                (by_value, is_pointer) = (false, true);
                 function = None;
             }
-            "array_declarator" => by_value = false,
+            "array_declarator" => (by_value, is_pointer) = (false, false),
             _ => {}
         }
         at = at.child_by_field_name("declarator").or_else(|| inner_declarator(at))?;

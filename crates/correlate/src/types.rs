@@ -3,7 +3,7 @@
 //! Large trees hold many structs of the same name, each private to a driver or a tool. Different
 //! definitions stay different types; which one a file means is for `view` to say.
 
-use crate::declare::{Declarations, GlobalDeclaration};
+use crate::declare::{Declarations, GlobalDeclaration, Variant};
 use crate::names::{Name, Names};
 use crate::syntax::{TypeName, Typed};
 use rustc_hash::FxHashMap;
@@ -36,6 +36,7 @@ pub struct Struct {
     /// Where it is defined.
     pub file: FileId,
     pub(crate) fields: FxHashMap<Name, Typed>,
+    pub(crate) variants: FxHashMap<Name, Variant>,
     pub(crate) bases: Vec<Name>,
 }
 
@@ -89,12 +90,15 @@ impl Types {
                 _ => {
                     let id = StructId(self.structs.len() as u32);
                     known.push((file, id));
-                    let fields = FxHashMap::default();
-                    self.structs.push(Struct { name: it.name, file, fields, bases: it.bases });
+                    let (fields, variants) = Default::default();
+                    let bases = it.bases;
+                    self.structs.push(Struct { name: it.name, file, fields, variants, bases });
                     id
                 }
             };
-            self.structs[id.0 as usize].fields.extend(it.fields);
+            let known = &mut self.structs[id.0 as usize];
+            known.fields.extend(it.fields);
+            known.variants.extend(it.variants);
         }
         for (name, typed) in declared.typedefs {
             self.typedefs.entry(name).or_default().push((file, typed));
@@ -115,6 +119,72 @@ impl Types {
     /// How many definitions share a name.
     pub fn namesakes(&self, name: Name) -> usize {
         self.by_name.get(&name).map_or(0, Vec::len)
+    }
+
+    /// Whether two fields share memory: they belong to different members of one union, which may be
+    /// their struct, one around it, or an anonymous one in it.
+    pub fn are_variants(
+        &self,
+        names: &Names,
+        one: (StructId, Name),
+        other: (StructId, Name),
+    ) -> bool {
+        if one.0 == other.0 && one.1 != other.1 {
+            let variants = &self.structure(one.0).variants;
+            if let (Some(one), Some(other)) = (variants.get(&one.1), variants.get(&other.1)) {
+                return one.union == other.union && one.member != other.member;
+            }
+        }
+        let path = |(id, field): (StructId, Name)| {
+            format!("{}.{}", names.text(self.structure(id).name), names.text(field))
+        };
+        let (one_path, other_path) = (path(one), path(other));
+        let shared = one_path.split('.').zip(other_path.split('.')).take_while(|(a, b)| a == b);
+        let shared: Vec<_> = shared.map(|(part, _)| part).collect();
+        // Where the paths part there must be a union, `S.u` for `S.u.a` and `S.u.b.c`.
+        let around = names.find(&shared.join("."));
+        let union = around.and_then(|name| self.by_name.get(&name)).map(Vec::as_slice);
+        let in_file = |(file, _): &&(FileId, StructId)| *file == self.structure(one.0).file;
+        let union = union.unwrap_or_default().iter().find(in_file);
+        let Some((_, union)) = union.filter(|_| one_path != other_path) else { return false };
+        let member = |path: &str| {
+            let name = path.split('.').nth(shared.len()).and_then(|part| names.find(part));
+            name.and_then(|name| self.structure(*union).variants.get(&name))
+        };
+        match (member(&one_path), member(&other_path)) {
+            (Some(one), Some(other)) => one.union == other.union && one.member != other.member,
+            _ => false,
+        }
+    }
+
+    /// A struct and those that it holds by value, however deep: what happens to the whole of it happens
+    /// to them.
+    pub fn with_parts(&self, id: StructId) -> Vec<StructId> {
+        const MOST: usize = 64;
+        let mut all = vec![id];
+        let mut next = 0;
+        while next < all.len() && all.len() < MOST {
+            let fields = self.structure(all[next]).fields.values();
+            for part in fields.filter(|it| it.by_value).filter_map(|it| self.only(it.base, 0)) {
+                if !all.contains(&part) {
+                    all.push(part);
+                }
+            }
+            next += 1;
+        }
+        all
+    }
+
+    /// The struct of a name that only one has.
+    fn only(&self, name: TypeName, depth: usize) -> Option<StructId> {
+        let (TypeName::Tag(name) | TypeName::Named(name)) = name else { return None };
+        if let Some([(_, only)]) = self.by_name.get(&name).map(Vec::as_slice) {
+            return Some(*only);
+        }
+        match self.typedefs.get(&name).map(Vec::as_slice) {
+            Some([(_, typed)]) if typed.by_value && depth < 8 => self.only(typed.base, depth + 1),
+            _ => None,
+        }
     }
 
     /// Path of a file.

@@ -122,6 +122,24 @@ impl<'a> View<'a> {
         false
     }
 
+    /// Whether an object declared so is a pointer, also by a typedef.
+    pub fn is_pointer(&self, typed: Typed) -> bool {
+        let mut at = typed;
+        for _ in 0..16 {
+            let TypeName::Named(named) = at.base else { return at.is_pointer };
+            if at.is_pointer || !at.by_value {
+                return at.is_pointer;
+            }
+            let typedefs = self.types.typedefs.get(&named);
+            match typedefs.and_then(|all| self.nearest(all)) {
+                Some(next) if next.base != at.base => at = next,
+                Some(next) => return next.is_pointer,
+                None => return false,
+            }
+        }
+        false
+    }
+
     /// The parameter that a macro in a parameter list hides.
     pub fn hidden_parameter(&self, name: Name) -> Option<(TypeName, Name)> {
         self.macros.parameters.get(&name).copied()

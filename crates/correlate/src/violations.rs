@@ -1,18 +1,16 @@
 //! **Inconsistent updates**: functions that write `x` of a rule `write(x) => any(y)` and leave `y`
 //! alone, although nobody around them takes care of it.
-//!
-//! "Around" are two levels of callees and of callers. But a helper that everybody calls excuses
-//! nobody: where the functions with the same excuse access `y` themselves all the same, the excuse
-//! is void for that rule. The test is the rule itself, counted among those functions alone.
 
-use crate::access::{Access, Kind};
-use crate::graph::{FunctionId, Graph, Variable};
+use crate::access::{Access, Kind, Owner};
+use crate::baseline::Lost;
+use crate::graph::{FunctionId, Variable};
+use crate::library::has_word;
 use crate::manner::Manners;
 use crate::names::Name;
-use crate::occurrences::Occurrences;
 use crate::peers;
-use crate::rules::{Options, Rule, Way};
-use crate::tree::Tree;
+use crate::rules::{Rule, Way};
+use crate::standing::{Census, Context, Site, Standing, writes};
+use crate::syntax::TypeName;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Ordering;
@@ -32,8 +30,42 @@ pub struct Violation {
     pub violators: u32,
     /// How much the rules broken weigh together; see [`violations`].
     pub weight: f64,
+    /// Why it may be none.
+    pub exception: Option<Exception>,
+    /// Whether the function is part of the tests.
+    pub is_test: bool,
+    /// That it is an update which the baseline had.
+    pub lost: Option<Lost>,
+}
+
+/// What sets a violator apart from those that obey.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exception {
     /// A constant whose write goes without the missing variable elsewhere, too, and how often.
-    pub exception: Option<(Name, u32)>,
+    Value(Name, u32),
+    /// A constant that nobody writes together with the missing variable, though they write others.
+    OtherValue(Name),
+    /// It steps or empties the variable, and hardly anybody who obeys does.
+    Manner,
+    /// It moves links, and the missing variable counts what is linked.
+    Relink,
+}
+
+impl Violation {
+    /// A violation that no rule speaks for yet.
+    pub(crate) fn new(function: FunctionId, missing: Variable) -> Self {
+        Self {
+            function,
+            missing,
+            broken: Vec::new(),
+            is_update: false,
+            violators: u32::MAX,
+            weight: 0.0,
+            exception: None,
+            is_test: false,
+            lost: None,
+        }
+    }
 }
 
 /// Finds and ranks the violations of `rules`.
@@ -46,13 +78,7 @@ pub struct Violation {
 ///   one, who sets one of six meant just that one;
 /// - the fewer other variables the function leaves out: who leaves out several is of another kind;
 /// - the more of its peers access the variable.
-pub fn violations(
-    tree: &Tree,
-    graph: &Graph,
-    occurrences: &Occurrences,
-    rules: &[Rule],
-    options: &Options,
-) -> Vec<Violation> {
+pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     let strict: FxHashSet<(Variable, Variable)> = rules
         .iter()
         .filter(|rule| rule.is_simple(Way::Write, Way::Write))
@@ -63,8 +89,8 @@ pub fn violations(
         .enumerate()
         .filter(|(_, rule)| rule.is_simple(Way::Write, Way::Any))
         .map(|(index, rule)| {
-            let variables = (rule.left[0].1, rule.right.1);
-            (index, Search::new(tree, graph, occurrences, variables, options).guilty())
+            let search = Search { context, x: rule.left[0].1, y: rule.right.1 };
+            (index, search.guilty(rule))
         })
         .collect();
     let mut companions: FxHashMap<Variable, u32> = FxHashMap::default();
@@ -75,20 +101,13 @@ pub fn violations(
         *companions.entry(y).or_default() += 1;
         let violators = guilty.len() as u32;
         for it in guilty {
-            let violation = found.entry((it.function, y)).or_insert_with(|| Violation {
-                function: it.function,
-                missing: y,
-                broken: Vec::new(),
-                is_update: false,
-                violators,
-                weight: 0.0,
-                exception: None,
-            });
+            let violation =
+                found.entry((it.function, y)).or_insert_with(|| Violation::new(it.function, y));
             violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
-            violation.weight += f64::from(rule.direct) * it.likeness * rule.confidence()
-                / f64::from(violators.max(1));
+            violation.weight +=
+                trust(rule) * it.likeness * rule.confidence() / f64::from(violators.max(1));
             violation.exception = violation.exception.or(it.exception);
         }
     }
@@ -101,27 +120,46 @@ pub fn violations(
         let broken = it.broken.len() as f64;
         let share = broken / f64::from(companions[&it.missing]);
         let written: Vec<_> = it.broken.iter().map(|(rule, _)| rules[*rule].left[0].1).collect();
-        let agreement = peers::agreement(graph, occurrences, it.function, it.missing, &written);
+        let agreement = peers::agreement(context, it.function, it.missing, &written);
         let forgotten = f64::from(forgotten[&it.function]);
         it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
     });
+    for it in &mut found {
+        let file = context.tree.functions[it.function as usize].file;
+        it.is_test = is_test(&context.tree.paths[file as usize]);
+    }
     found.sort_by(by_rank);
     found
 }
 
-/// Likeliest bugs first: possible exceptions last, forgotten updates before forgotten checks.
-fn by_rank(left: &Violation, right: &Violation) -> Ordering {
-    let class = |it: &Violation| (it.exception.is_some(), !it.is_update);
+/// How much the direct supporters of a rule say: those that access both variables of one object more
+/// than those that access two objects, which may meet by chance.
+fn trust(rule: &Rule) -> f64 {
+    const APART: f64 = 0.25;
+    let same = f64::from(rule.same_object.min(rule.direct));
+    same + APART * (f64::from(rule.direct) - same)
+}
+
+/// Whether a file belongs to tests, by the names of its folders and its own.
+fn is_test(path: &str) -> bool {
+    let mut parts = path.split('/').rev();
+    let file = parts.next().unwrap_or_default();
+    let stem = file.split('.').next().unwrap_or_default();
+    let mut words = stem.split(['_', '-']);
+    words.any(|word| matches!(word, "test" | "tests" | "unittest"))
+        || parts.any(|part| matches!(part, "test" | "tests" | "testing" | "unittest" | "selftests"))
+}
+
+/// Likeliest bugs first: lost updates before all, those that are gone first; possible exceptions last,
+/// forgotten updates before forgotten checks, code of tests after all other.
+pub(crate) fn by_rank(left: &Violation, right: &Violation) -> Ordering {
+    let class = |it: &Violation| match it.lost {
+        Some(lost) => (false, lost.now > 0, false, false),
+        None => (true, it.is_test, it.exception.is_some(), !it.is_update),
+    };
     let place = |it: &Violation| (it.function, it.missing);
     let by_weight = right.weight.total_cmp(&left.weight);
     class(left).cmp(&class(right)).then(by_weight).then(place(left).cmp(&place(right)))
-}
-
-/// Where an access to the missing variable may be instead.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Excuse {
-    Callees,
-    Callers,
 }
 
 /// A function that breaks a rule.
@@ -131,130 +169,125 @@ struct Guilty {
     line: u32,
     /// How alike its writes are to those of the supporters.
     likeness: f64,
-    exception: Option<(Name, u32)>,
+    exception: Option<Exception>,
 }
 
+/// The search for those that break one rule.
 struct Search<'a> {
-    tree: &'a Tree,
-    graph: &'a Graph,
-    occurrences: &'a Occurrences,
+    context: Context<'a>,
     x: Variable,
     y: Variable,
-    /// Excuses that count for this rule.
-    excuses: Vec<Excuse>,
 }
 
-impl<'a> Search<'a> {
-    fn new(
-        tree: &'a Tree,
-        graph: &'a Graph,
-        occurrences: &'a Occurrences,
-        (x, y): (Variable, Variable),
-        options: &Options,
-    ) -> Self {
-        let mut search = Self { tree, graph, occurrences, x, y, excuses: Vec::new() };
-        let counts = |excuse: &Excuse| !search.is_void(*excuse, options);
-        search.excuses = [Excuse::Callees, Excuse::Callers].into_iter().filter(counts).collect();
-        search
-    }
-
-    /// Whether the functions with an excuse obey the rule by their own accesses all the same.
-    fn is_void(&self, excuse: Excuse, options: &Options) -> bool {
-        let (mut obey, mut all) = (0, 0);
-        for function in self.occurrences.functions(self.x) {
-            if self.own_write(function).is_some() && self.has(function, excuse) {
-                all += 1;
-                obey += u32::from(self.graph.accesses_directly(function, self.y));
-            }
-        }
-        obey >= options.min_direct_support
-            && f64::from(obey) >= options.min_confidence * f64::from(all)
-    }
-
-    fn has(&self, function: FunctionId, excuse: Excuse) -> bool {
-        let direct = |it: &FunctionId| self.graph.accesses_directly(*it, self.y);
-        match excuse {
-            // An access set holds one level of callees, so that of a callee reaches the second.
-            Excuse::Callees => self.graph.callees[function as usize]
-                .iter()
-                .any(|it| *it != function && !self.graph.entries(*it, self.y).is_empty()),
-            Excuse::Callers => {
-                let callers = &self.graph.callers[function as usize];
-                callers.iter().any(direct)
-                    || callers.iter().any(|it| self.graph.callers[*it as usize].iter().any(direct))
-            }
-        }
-    }
-
+impl Search<'_> {
     /// The functions that break the rule.
-    fn guilty(&self) -> Vec<Guilty> {
-        let (obey, others): (Vec<_>, Vec<_>) = self
-            .occurrences
-            .functions(self.x)
-            .filter_map(|function| Some((function, self.own_write(function)?)))
-            .partition(|(function, _)| self.graph.accesses_directly(*function, self.y));
-        let guilty: Vec<_> =
-            others.into_iter().filter(|(function, _)| !self.is_excused(*function)).collect();
-        if guilty.is_empty() {
+    fn guilty(&self, rule: &Rule) -> Vec<Guilty> {
+        let sites = Census::new(self.context, rule).sites();
+        let is_guilty = |site: &&Site| site.standing == Standing::Breaks;
+        if !sites.iter().any(|site| is_guilty(&site)) {
             return Vec::new();
         }
-        let obey: Vec<_> = obey.into_iter().map(|(function, _)| self.manners(function)).collect();
-        let guilty = guilty.into_iter().map(|(function, line)| Guilty {
-            function,
-            line,
-            likeness: self.manners(function).likeness(&obey),
-            exception: self.exception(function),
+        let obey: Vec<_> = sites
+            .iter()
+            .map(|site| site.function)
+            .filter(|it| self.context.graph.accesses_directly(*it, self.y))
+            .collect();
+        let manners: Vec<_> = obey.iter().map(|it| self.manners(*it)).collect();
+        let guilty = sites.iter().filter(is_guilty).map(|site| Guilty {
+            function: site.function,
+            line: site.left_line,
+            likeness: self.manners(site.function).likeness(&manners),
+            exception: self
+                .value_exception(site.function)
+                .or_else(|| self.manner_exception(site.function, &manners))
+                .or_else(|| self.other_value(site.function, &obey))
+                .or_else(|| self.relink(site.function, &obey)),
         });
         guilty.collect()
     }
 
-    fn manners(&self, function: FunctionId) -> Manners {
-        Manners::of(self.writes(function), &self.tree.names)
-    }
-
-    /// The line of the function's own first write to `x`.
-    fn own_write(&self, function: FunctionId) -> Option<u32> {
-        let entries = self.graph.entries(function, self.x).iter();
-        let mut writes = entries.filter(|it| it.via == 0 && it.kind.meets(Kind::WRITE));
-        writes.next().map(|write| write.line)
-    }
-
-    fn is_excused(&self, function: FunctionId) -> bool {
-        let facts = &self.tree.functions[function as usize];
-        facts.is_macro
-            || self.graph.touches_whole(facts, self.y)
-            || self.graph.touches_whole(facts, self.x)
-            || self.writes_are_dead(function)
-            || self.excuses.iter().any(|excuse| self.has(function, *excuse))
-    }
-
-    /// The writes of a function to `x`.
     fn writes(&self, function: FunctionId) -> impl Iterator<Item = &Access> {
-        let (owner, field) = self.graph.variables[self.x.0 as usize];
-        let accesses = self.tree.functions[function as usize].accesses.iter();
-        accesses
-            .filter(move |it| (it.owner, it.field) == (owner, field) && it.kind.meets(Kind::WRITE))
+        writes(self.context, function, self.x)
     }
 
-    fn writes_are_dead(&self, function: FunctionId) -> bool {
-        self.writes(function).all(|write| write.is_dead)
+    fn manners(&self, function: FunctionId) -> Manners {
+        Manners::of(self.writes(function), &self.context.tree.names)
     }
 
     /// The constant that the function writes to `x`, if others write it without `y`, too, and
     /// nobody writes it with `y`: then the value itself may be the exception.
-    fn exception(&self, function: FunctionId) -> Option<(Name, u32)> {
+    fn value_exception(&self, function: FunctionId) -> Option<Exception> {
         let value = self.only_value(function)?;
         let mut without = 0;
-        for other in self.occurrences.functions(self.x).filter(|other| *other != function) {
+        let others = self.context.occurrences.functions(self.x);
+        for other in others.filter(|other| *other != function) {
             if !self.writes(other).any(|write| write.value == Some(value)) {
                 continue;
             }
-            if !self.graph.entries(other, self.y).is_empty() {
+            if !self.context.graph.entries(other, self.y).is_empty() {
                 return None;
             }
             without += 1;
         }
-        (without > 0).then_some((value, without))
+        (without > 0).then_some(Exception::Value(value, without))
+    }
+
+    /// Whether hardly anybody who obeys writes `x` in the manner of this function, which steps or
+    /// empties it.
+    fn manner_exception(&self, function: FunctionId, others: &[Manners]) -> Option<Exception> {
+        const FEW: usize = 4;
+        const HARDLY: usize = 10;
+        let own = self.manners(function);
+        let alike = others.iter().filter(|it| it.meets(own)).count();
+        let is_alone = others.len() >= FEW && HARDLY * alike < others.len();
+        (is_alone && own.only_steps_or_empties()).then_some(Exception::Manner)
+    }
+
+    /// The name that the function sets `x` to, if `x` is a tag: those who obey set it to names as well,
+    /// but nobody to this one.
+    fn other_value(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
+        const FEW: usize = 3;
+        let value = self.only_value(function)?;
+        if !self.context.tree.names.text(value).contains(|it: char| it.is_ascii_alphabetic()) {
+            return None;
+        }
+        let named = |it: &Access| it.value.is_some();
+        let tags = obey.iter().filter(|it| self.writes(**it).any(named)).count();
+        let same = obey.iter().any(|it| self.writes(*it).any(|write| write.value == Some(value)));
+        let is_tag = tags >= FEW && 2 * tags > obey.len() && !same;
+        is_tag.then_some(Exception::OtherValue(value))
+    }
+
+    /// Whether `y` is a count that those who obey step, and the function only moves links: by its name
+    /// and its calls it neither adds nor takes away.
+    fn relink(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
+        // What adds or takes away says so in its name, or calls what does.
+        const OWN: [&str; 7] = ["add", "put", "link", "new", "create", "get", "init"];
+        const CALLED: [&str; 13] = [
+            "insert", "append", "prepend", "push", "enqueue", "remove", "delete", "del", "pop",
+            "take", "dequeue", "unlink", "free",
+        ];
+        let Context { tree, graph, .. } = self.context;
+        let (owner, field) = graph.variables[self.x.0 as usize];
+        let Owner::Struct(id) = owner else { return None };
+        let typed = tree.types.structure(id).fields.get(&field)?;
+        if !typed.is_pointer || typed.base == TypeName::Scalar {
+            return None;
+        }
+        const FEW: usize = 3;
+        let counts = |it: &FunctionId| {
+            let mut writes = writes(self.context, *it, self.y).peekable();
+            writes.peek()?;
+            Some(writes.any(|write| write.kind.meets(Kind::READ)))
+        };
+        let updates: Vec<bool> = obey.iter().filter_map(counts).collect();
+        let counting = updates.iter().filter(|steps| **steps).count();
+        let is_count = counting >= FEW && 2 * counting > updates.len();
+        let facts = &tree.functions[function as usize];
+        let mut called = facts.calls.iter().map(|call| call.name).chain([facts.name]);
+        let changes = has_word(tree.names.text(facts.name), &OWN)
+            || called.any(|name| has_word(tree.names.text(name), &CALLED));
+        (is_count && !changes).then_some(Exception::Relink)
     }
 
     fn only_value(&self, function: FunctionId) -> Option<Name> {

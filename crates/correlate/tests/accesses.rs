@@ -3,7 +3,7 @@
 use correlate::access::{Kind, Owner};
 use correlate::library::Library;
 use correlate::names::Names;
-use correlate::sources;
+use correlate::sources::{self, Exclusions};
 use correlate::tree::{self, Silent, Tree};
 
 fn read(files: &[(&str, &str)]) -> Tree {
@@ -17,7 +17,7 @@ fn read_with(files: &[(&str, &str)], library: &Library) -> Tree {
         std::fs::create_dir_all(path.parent().expect("inside")).expect("a folder");
         std::fs::write(path, text).expect("a file");
     }
-    let sources = sources::find(&[folder.path().to_path_buf()], &[]);
+    let sources = sources::find(&[folder.path().to_path_buf()], &[], &Exclusions::default());
     tree::read(sources, library, 1 << 20, &Silent)
 }
 
@@ -97,10 +97,19 @@ fn the_base_type_is_found_through_everything() {
 fn reads_writes_and_addresses_are_told_apart() {
     let rows = [
         ("void f(A *a) { a->n = a->n + 1; }", "r A::n, w A::n"),
-        ("void f(A *a) { a->name[0] = 1; *a->p = 2; }", "w A::name, w A::p"),
+        ("void f(A *a) { a->name[0] = 1; *a->p = 2; }", "w A::name, r A::p"),
+        ("void f(A *a, int i) { a->p[i] += 2; *a->p++ = 1; }", "r A::p, rw A::p"),
+        ("void f(A *a) { strcpy((char *)a->p, a->name); }", "r A::p, r A::name"),
         ("void f(A *a) { memset(&a->n, 0, sizeof(a->n)); }", "w A::n"),
         ("void f(A *a, char *s) { strcpy(a->name, s); strlen(a->name); }", "w A::name, r A::name"),
         ("void f(A *a) { use(&a->n); }", "& A::n"),
+        ("void f(int i) { A a = { .n = i, .name = \"x\" }; use(&a); }", "w A::n, w A::name"),
+        (
+            "void f(void) { A a = { .b = { .in.deep = 1 }, .n = 2 }; use(&a); }",
+            "w C.in::deep, w A::n",
+        ),
+        ("void f(void) { use(&(A) { .n = 1 }); }", "w A::n"),
+        ("void f(void) { A a[2] = { { .n = 1 }, [1] = { .p = 0 } }; use(a); }", "w A::n, w A::p"),
         ("void f(A *a) { return sizeof(a->n) + offsetof(A, n); }", ""),
         ("void f(void) { total = mine; shared->d = fixed; }", "r mine, w total, r shared, w D::d"),
         ("void f(int total) { total = 1; }", ""),

@@ -2,9 +2,11 @@
 //! finding is expected, `EXCEPTION VALUE: …` one whose value may explain it; nothing else may be
 //! reported.
 
+use correlate::explain::{Standing, read_rule, sites};
 use correlate::library::Library;
 use correlate::rules::Options;
 use correlate::tree::Silent;
+use correlate::violations::Exception;
 use correlate::{Analysis, Request, analyse};
 use std::path::{Path, PathBuf};
 
@@ -47,7 +49,11 @@ fn found(analysis: &Analysis) -> Vec<String> {
         .map(|it| {
             let word = match it.exception {
                 None => "BUG".to_string(),
-                Some((value, _)) => format!("EXCEPTION {}", analysis.tree.names.text(value)),
+                Some(Exception::Value(value, _) | Exception::OtherValue(value)) => {
+                    format!("EXCEPTION {}", analysis.tree.names.text(value))
+                }
+                Some(Exception::Manner) => "EXCEPTION manner".to_string(),
+                Some(Exception::Relink) => "EXCEPTION relink".to_string(),
             };
             let line = it.broken.iter().map(|(_, line)| *line).min().expect("never empty");
             (line, format!("{line} {word}: {}", analysis.graph.shown(&analysis.tree, it.missing)))
@@ -69,6 +75,8 @@ fn every_marked_line_is_found_and_nothing_else() {
         "exception.c",
         "manner.c",
         "peers.c",
+        "zeroed.c",
+        "around.c",
     ];
     for name in names {
         let path = program(name);
@@ -77,6 +85,60 @@ fn every_marked_line_is_found_and_nothing_else() {
         assert!(!analysis.rules.is_empty(), "{name}: no rule at all");
         assert_eq!(found(&analysis), marks(&text), "in {name}");
     }
+}
+
+/// Who is excused from a rule, and why.
+#[test]
+fn every_excuse_is_told_with_its_reason() {
+    use correlate::standing::Reason::*;
+    let rows = [
+        (
+            "excused.c",
+            "write(buf::data) => any(buf::len)",
+            vec![
+                ("zeroed", Zeroed),
+                ("assigned", Assigned),
+                ("fresh", Zeroed),
+                ("ended", Freed),
+                ("unseen", Dead),
+                ("set_data", Setter),
+            ],
+        ),
+        (
+            "around.c",
+            "write(buf::data) => any(buf::len)",
+            vec![
+                ("callee_sets", SetByCallee),
+                ("constructor_sets", SetByCallee),
+                ("attach", SetByCallers),
+                ("turn_page", Assigned),
+                ("set_data", Setter),
+            ],
+        ),
+        ("around.c", "write(buf::cap) => any(buf::small)", vec![("variant", Variant)]),
+    ];
+    for (name, rule, expected) in rows {
+        let analysis = analysed(program(name));
+        let rule = read_rule(&analysis, rule).expect("a rule");
+        let sites = sites(&analysis, &rule);
+        for (function, reason) in expected {
+            let site = sites.iter().find(|it| analysis.function_name(it.function) == function);
+            let standing = site.map(|it| it.standing);
+            assert_eq!(standing, Some(Standing::Excused(reason)), "{function} in {name}");
+        }
+    }
+}
+
+/// `a->b->c` goes through `b`: that is no rule about `b` and `c`.
+#[test]
+fn the_way_to_a_field_is_no_rule() {
+    let analysis = analysed(program("paths.c"));
+    let shown: Vec<_> = analysis.rules.iter().map(|rule| analysis.shown(rule)).collect();
+    let has = |rule: &str| shown.iter().any(|it| it == rule);
+    assert!(has("write(inner::x) => write(inner::y)"), "{shown:?}");
+    let leads_back = |it: &&String| it.contains("(inner::") && !it.ends_with("(inner::x)");
+    let back: Vec<_> = shown.iter().filter(leads_back).collect();
+    assert!(back.iter().all(|it| it.ends_with("(inner::y)")), "{back:?}");
 }
 
 #[test]
@@ -113,6 +175,20 @@ fn two_variables_on_the_left_say_what_neither_says_alone() {
     assert!(shown.iter().any(|rule| rule == both), "{shown:?}");
     let alone = |left: &str| format!("write(stream::{left}) => write(stream::length)");
     assert!(!shown.contains(&alone("seekable")) && !shown.contains(&alone("sized")), "{shown:?}");
+}
+
+#[test]
+fn three_variables_on_the_left_are_mined_on_demand() {
+    let all = "write(stream::seekable) & write(stream::sized) & write(stream::cached) => write(stream::length)";
+    for (max_left, expected) in [(2, false), (3, true), (4, true)] {
+        let analysis = analysed(program("three_left.c"));
+        let options = Options { max_left, ..analysis.options };
+        let analysis = Analysis::new(analysis.tree, options, &Silent);
+        let shown: Vec<_> = analysis.rules.iter().map(|rule| analysis.shown(rule)).collect();
+        assert_eq!(shown.iter().any(|it| it == all), expected, "{max_left}: {shown:?}");
+        let most = analysis.rules.iter().map(|rule| rule.left.len()).max().unwrap_or(0);
+        assert!(most <= max_left as usize, "{most}");
+    }
 }
 
 #[test]

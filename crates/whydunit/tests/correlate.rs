@@ -50,6 +50,35 @@ fn the_exit_code_tells_findings_from_none_from_bad_input() {
     }
 }
 
+/// The worked example of the page prints what the page says.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/correlate.md");
+    let page = std::fs::read_to_string(page).expect("the page");
+    let (_, rest) = page.split_once("$ whydunit correlate rx_bytes.c ").expect("an example");
+    let (arguments, rest) = rest.split_once('\n').expect("its output");
+    let (shown, _) = rest.split_once("```").expect("its end");
+    let folder = program("rx_bytes.c");
+    let output = Command::new(env!("CARGO_BIN_EXE_whydunit"))
+        .args(["correlate", "rx_bytes.c"])
+        .args(arguments.split_whitespace())
+        .current_dir(folder.parent().expect("a folder"))
+        .output()
+        .expect("the tool starts");
+    assert_eq!(text(&output), shown);
+}
+
+#[test]
+fn figures_are_tables_or_data() {
+    let folder = program("");
+    let shown = text(&run(&folder, &["--distribution"]));
+    assert!(shown.contains("Variables by the number of their peers"), "{shown}");
+    let data = json(&run(&folder, &["--distribution", "--json"]));
+    assert!(data["result"]["distribution"]["pairs"].as_u64() > Some(0), "{data}");
+    let data = json(&run(&folder, &["--sensitivity", "--json"]));
+    assert_eq!(data["result"]["sensitivity"].as_array().map(Vec::len), Some(18));
+}
+
 #[test]
 fn json_and_sarif_carry_the_same_finding() {
     let report = json(&run(&program("rx_bytes.c"), &["--json"]));
@@ -83,6 +112,11 @@ fn a_baseline_leaves_only_what_is_new() {
     let findings = json(&output)["findings"].as_array().cloned().unwrap_or_default();
     let functions: Vec<_> = findings.iter().map(|it| it["place"]["function"].clone()).collect();
     assert_eq!(functions, ["burst_rx"]);
+    // An update that is deleted is news, whatever is left of its rule.
+    std::fs::write(&source, before.replacen("s->rx_packets++;", ";", 1)).unwrap();
+    let output = run(&source, &["--baseline", shown, "--json"]);
+    let title = json(&output)["findings"][0]["title"].to_string();
+    assert!(title.contains("no longer updates net_stats::rx_packets"), "{title}");
 }
 
 #[test]

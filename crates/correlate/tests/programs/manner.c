@@ -12,5 +12,5 @@ void from_tape(struct buffer *b, char *p, int n) { b->base = p; b->len = n + 1; 
 void from_card(struct buffer *b, char *p, int n) { b->base = p; b->len = n - 1; }
 void from_line(struct buffer *b, char *p, int n) { b->base = p; b->len = n % 8; }
 
-void move_on(struct buffer *b, int n) { b->len -= n; } /* BUG: buffer::base */
-void from_host(struct buffer *b, int n) { b->len = n; } /* BUG: buffer::base */
+void move_on(struct buffer *b, int n) { b->len -= n; } /* EXCEPTION manner: buffer::base */
+void from_host(struct buffer *b, int n) { b->len = n / 4; } /* BUG: buffer::base */

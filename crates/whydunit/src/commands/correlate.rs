@@ -1,19 +1,22 @@
 //! `whydunit correlate`: which variables of a source tree belong together, and who forgot one.
 
 mod explanation;
+mod tables;
 mod text;
 
 use crate::exit::Exit;
 use crate::render::{self, json, sarif, terminal::Paint};
 use anyhow::Context;
 use base::Finding;
+use correlate::baseline::Baseline;
 use correlate::database::Database;
 use correlate::library::Library;
-use correlate::rules::Options;
+use correlate::rules::{MOST_LEFT, Options};
+use correlate::sources::Exclusions;
 use correlate::tree::{Progress, Silent, Stage};
-use correlate::{Analysis, Request, explain, report, suppress};
+use correlate::{Analysis, Request, explain, report, statistics, suppress};
 use indicatif::{ProgressBar, ProgressStyle};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -34,6 +37,12 @@ pub struct Correlate {
     /// Files and folders that only lend their declarations, such as system headers
     #[arg(long, value_name = "PATH")]
     headers: Vec<PathBuf>,
+    /// Leave out files and folders of this name or path below a SOURCE; `*` is any part of a name
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Analyse hidden folders and copies of other projects (`deps`, `vendor`, `third_party`, …), too
+    #[arg(long)]
+    all_folders: bool,
     /// What functions outside the tree do to their arguments (docs/correlate.md)
     #[arg(long, value_name = "FILE")]
     summaries: Vec<PathBuf>,
@@ -66,6 +75,10 @@ struct Thresholds {
     /// Functions that may access a variable before it is left out as popular
     #[arg(long, value_name = "N", default_value_t = Options::default().max_popularity)]
     max_popularity: u32,
+    /// Variables that the left side of a rule may have, from 1 to 5; each one more costs time
+    #[arg(long, value_name = "N", default_value_t = Options::default().max_left,
+        value_parser = clap::value_parser!(u32).range(1..=MOST_LEFT as i64))]
+    max_left: u32,
 }
 
 #[derive(clap::Args)]
@@ -83,6 +96,12 @@ struct Output {
     /// Show the supporters and violators of a rule, such as 'write(S::a) => any(S::b)'
     #[arg(long, value_name = "RULE", conflicts_with = "sarif")]
     explain: Option<String>,
+    /// Show how the rules are distributed over variables and forms
+    #[arg(long, conflicts_with_all = ["sarif", "explain"])]
+    distribution: bool,
+    /// Show how many rules and findings there are with each threshold changed
+    #[arg(long, conflicts_with_all = ["sarif", "explain", "distribution"])]
+    sensitivity: bool,
     /// Store the rules in this database; those of other trees in it are kept
     #[arg(long, value_name = "FILE")]
     database: Option<PathBuf>,
@@ -97,7 +116,7 @@ struct Output {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Accepted findings")]
 struct Accepted {
-    /// Report only what is not in this earlier JSON report
+    /// Apply the rules of this earlier JSON report, and report only what is new since
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
     /// Findings to silence, one a line: FILE FUNCTION VARIABLE REASON
@@ -124,10 +143,15 @@ impl Correlate {
             render::print(&explained)?;
             return Ok(Exit::Clean);
         }
-        let suppressed = analysis.suppress(&accepted);
-        let mut findings = analysis.findings();
-        let known = suppress::drop_known(&mut findings, &baseline);
+        if self.output.distribution || self.output.sensitivity {
+            render::print(&self.output.statistics(analysis))?;
+            return Ok(Exit::Clean);
+        }
+        // What is stored is the tree as it is, not what a baseline makes of it.
         self.store(stored, &analysis)?;
+        let known = baseline.map_or(0, |baseline| analysis.against(&baseline));
+        let suppressed = analysis.suppress(&accepted);
+        let findings = analysis.findings();
         self.print(&analysis, &findings, suppressed + known)?;
         Ok(if findings.is_empty() { Exit::Clean } else { Exit::Findings })
     }
@@ -145,6 +169,10 @@ impl Correlate {
         Ok(Request {
             roots: self.source.clone(),
             headers: self.headers.clone(),
+            exclusions: Exclusions {
+                patterns: self.exclude.clone(),
+                all_folders: self.all_folders,
+            },
             library,
             options: self.thresholds.options(),
             max_file_size: self.max_file_size << 20,
@@ -174,10 +202,13 @@ impl Correlate {
         let report = if self.output.json {
             let rules: Vec<_> =
                 analysis.rules.iter().map(|it| text::rule_json(analysis, it)).collect();
+            let known = Baseline::of(analysis);
             let details = json!({
                 "summary": text::summary_json(analysis, silenced),
                 "skipped": analysis.tree.skipped,
                 "rules": rules,
+                "violations": known.violations,
+                "functions": known.functions,
             });
             json::render("correlate", found, details)
         } else if self.output.sarif {
@@ -199,11 +230,25 @@ impl Thresholds {
             min_confidence: self.min_confidence,
             max_distance: self.max_distance,
             max_popularity: self.max_popularity,
+            max_left: self.max_left,
         }
     }
 }
 
 impl Output {
+    /// The figures that were asked for.
+    fn statistics(&self, analysis: Analysis) -> String {
+        let paint = Paint::new(render::wants_colour());
+        let (data, text) = if self.distribution {
+            let found = statistics::distribution(&analysis);
+            (json!({"distribution": found}), tables::distribution(&found, paint))
+        } else {
+            let (_, settings) = statistics::sensitivity(analysis, &Silent);
+            (json!({"sensitivity": settings}), tables::sensitivity(&settings, paint))
+        };
+        if self.json { json::result("correlate", data) } else { text }
+    }
+
     /// The database that the rules will be merged into.
     fn stored(&self) -> anyhow::Result<Option<Database>> {
         let Some(path) = &self.database else { return Ok(None) };
@@ -221,9 +266,17 @@ impl Accepted {
         suppress::read(&read(path)?).with_context(|| path.display().to_string())
     }
 
-    fn baseline(&self) -> anyhow::Result<Vec<Finding>> {
-        let Some(path) = &self.baseline else { return Ok(Vec::new()) };
-        json::findings(&read(path)?).with_context(|| path.display().to_string())
+    fn baseline(&self) -> anyhow::Result<Option<Baseline>> {
+        let Some(path) = &self.baseline else { return Ok(None) };
+        let baseline = || {
+            let text = read(path)?;
+            let findings = json::findings(&text)?;
+            let report: Value = serde_json::from_str(&text)?;
+            // Format 1 called it otherwise.
+            let rules = report.get("result").unwrap_or(&report["details"]);
+            text::baseline(rules, &findings)
+        };
+        baseline().map(Some).with_context(|| path.display().to_string())
     }
 }
 

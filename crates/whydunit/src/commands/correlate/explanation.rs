@@ -1,10 +1,10 @@
-//! What `--explain` shows of a rule: its supporters and its violators with their source lines, side by
-//! side as text, or as data for programs.
+//! What `--explain` shows of a rule: its supporters, its violators and those that are excused, with
+//! their source lines side by side as text, or as data for programs.
 
 use super::text::{more, rule_json};
 use crate::render::terminal::Paint;
 use correlate::Analysis;
-use correlate::explain::{Site, sites};
+use correlate::explain::{Site, Standing, sites};
 use correlate::rules::Rule;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -19,26 +19,38 @@ const WIDTH: usize = 50;
 /// The explanation for a terminal.
 pub fn text(analysis: &Analysis, rule: &Rule, paint: Paint) -> String {
     let mut files = Files { analysis, read: BTreeMap::new() };
-    let (obey, break_it) = split(analysis, rule);
+    let groups = Groups::new(analysis, rule);
     let mut out = format!(
-        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses.\n",
+        "{}\n{} of {} functions obey it ({:.1} %), {} by their own accesses; it is broken in {}.\n",
         paint.heading(&analysis.shown(rule)),
         rule.support,
         rule.left_support,
         100.0 * rule.confidence(),
         rule.direct,
+        groups.violators.len(),
     );
-    let _ = writeln!(out, "\n{}", paint.heading("Supporters"));
-    for site in obey.iter().take(SUPPORTERS) {
+    let _ = writeln!(out, "\n{}", paint.heading(&format!("Supporters ({})", rule.support)));
+    for site in groups.supporters.iter().take(SUPPORTERS) {
         files.show(&mut out, site);
     }
-    more(&mut out, obey.len(), SUPPORTERS, paint);
-    let _ = writeln!(out, "\n{}", paint.heading("Violators"));
-    for site in &break_it {
+    more(&mut out, groups.supporters.len(), SUPPORTERS, paint);
+    let heading = format!("Violators ({})", groups.violators.len());
+    let _ = writeln!(out, "\n{}", paint.heading(&heading));
+    for site in &groups.violators {
         files.show(&mut out, site);
     }
-    if break_it.is_empty() {
+    if groups.violators.is_empty() {
         out.push_str("  none\n");
+    }
+    for (title, sites) in [("Excused", &groups.excused), ("Not counted", &groups.uncounted)] {
+        if sites.is_empty() {
+            continue;
+        }
+        let _ = writeln!(out, "\n{}", paint.heading(&format!("{title} ({})", sites.len())));
+        for site in sites.iter().take(SUPPORTERS) {
+            files.show(&mut out, site);
+        }
+        more(&mut out, sites.len(), SUPPORTERS, paint);
     }
     out
 }
@@ -46,18 +58,41 @@ pub fn text(analysis: &Analysis, rule: &Rule, paint: Paint) -> String {
 /// The explanation for programs: all sites, with whole lines.
 pub fn json(analysis: &Analysis, rule: &Rule) -> Value {
     let mut files = Files { analysis, read: BTreeMap::new() };
-    let (obey, break_it) = split(analysis, rule);
+    let groups = Groups::new(analysis, rule);
     let mut list = |sites: &[Site]| sites.iter().map(|site| files.record(site)).collect::<Vec<_>>();
     json!({
         "rule": rule_json(analysis, rule),
-        "supporters": list(&obey),
-        "violators": list(&break_it),
+        "supporters": list(&groups.supporters),
+        "violators": list(&groups.violators),
+        "excused": list(&groups.excused),
+        "not_counted": list(&groups.uncounted),
     })
 }
 
-/// Those that obey a rule and those that do not.
-fn split(analysis: &Analysis, rule: &Rule) -> (Vec<Site>, Vec<Site>) {
-    sites(analysis, rule).into_iter().partition(|site| site.right_line.is_some())
+/// The functions with the left side of a rule. The first three groups together are those that its
+/// confidence counts.
+#[derive(Default)]
+struct Groups {
+    supporters: Vec<Site>,
+    violators: Vec<Site>,
+    excused: Vec<Site>,
+    uncounted: Vec<Site>,
+}
+
+impl Groups {
+    fn new(analysis: &Analysis, rule: &Rule) -> Self {
+        let mut groups = Self::default();
+        for site in sites(analysis, rule) {
+            let group = match site.standing {
+                Standing::Obeys { .. } => &mut groups.supporters,
+                Standing::Breaks => &mut groups.violators,
+                Standing::Excused(_) if site.is_counted() => &mut groups.excused,
+                Standing::Excused(_) => &mut groups.uncounted,
+            };
+            group.push(site);
+        }
+        groups
+    }
 }
 
 /// Source lines, each file read once.
@@ -76,16 +111,24 @@ impl Files<'_> {
             format!("{line:>6}: {short}")
         };
         let left = numbered(site.left_line);
-        let right = site.right_line.map_or("—".into(), numbered);
+        let right = match site.standing {
+            Standing::Excused(reason) => format!("({reason})"),
+            _ => site.right_line.map_or("—".into(), numbered),
+        };
         let _ = writeln!(out, "    {left:<58} | {right}");
     }
 
     fn record(&mut self, site: &Site) -> Value {
+        let excuse = match site.standing {
+            Standing::Excused(reason) => Some(reason.to_string()),
+            _ => None,
+        };
         let side = |files: &mut Self, line| json!({"line": line, "text": files.line(site, line)});
         json!({
             "file": self.analysis.path_of(site.function),
             "function": self.analysis.function_name(site.function),
-            "direct": site.is_direct,
+            "direct": site.standing == Standing::Obeys { direct: true },
+            "excuse": excuse,
             "left": side(self, site.left_line),
             "right": site.right_line.map(|line| side(self, line)),
         })

@@ -5,8 +5,10 @@ use crate::render::terminal::{self, Paint};
 use base::Finding;
 use correlate::Analysis;
 use correlate::access::{Kind, Owner};
+use correlate::baseline::{Baseline, KnownViolation};
 use correlate::rules::{Rule, Way};
 use correlate::types::Type;
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -131,6 +133,24 @@ pub fn rule_json(analysis: &Analysis, rule: &Rule) -> Value {
     })
 }
 
+/// The baseline that a report is. Reports of earlier versions name what a function lacks in the title of
+/// the finding alone.
+pub fn baseline(details: &Value, findings: &[Finding]) -> anyhow::Result<Baseline> {
+    let mut baseline = Baseline::deserialize(details)?;
+    if details.get("violations").is_none() {
+        let known = findings.iter().filter_map(|finding| {
+            let place = finding.place.as_ref()?;
+            Some(KnownViolation {
+                file: place.file.clone()?,
+                function: place.function.clone()?,
+                missing: finding.title.rsplit(' ').next()?.to_string(),
+            })
+        });
+        baseline.violations = known.collect();
+    }
+    Ok(baseline)
+}
+
 /// Every access of every function, one JSON object a line, and the structs it sets as a whole.
 pub fn accesses(analysis: &Analysis) -> String {
     let mut out = String::new();
@@ -158,9 +178,9 @@ pub fn accesses(analysis: &Analysis) -> String {
             let _ = writeln!(out, "{line}");
         }
         for whole in &function.wholes {
-            let owner = match whole {
-                Type::Struct(it) => tree.names.text(tree.types.structure(*it).name),
-                Type::Opaque(it) => tree.names.text(*it),
+            let owner = match whole.of {
+                Type::Struct(it) => tree.names.text(tree.types.structure(it).name),
+                Type::Opaque(it) => tree.names.text(it),
                 Type::Unknown | Type::Scalar => continue,
             };
             let line = json!({"file": path, "function": name, "whole": owner});
