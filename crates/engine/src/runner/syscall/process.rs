@@ -168,7 +168,7 @@ fn free_block(engine: &mut Engine) -> Option<Block> {
         let lasts = tid > 0 && !foreign;
         // By its number alone: a process that shares our memory has its threads for itself.
         // SAFETY: signal 0 only asks whether the thread exists.
-        let gone = || unsafe { syscall!(libc::SYS_tkill, tid.abs(), 0) } == -i64::from(libc::ESRCH);
+        let gone = || unsafe { syscall!(libc::SYS_tkill, tid.unsigned_abs(), 0) } == -i64::from(libc::ESRCH);
         !lasts && gone()
     });
     if let Some(index) = ended {
