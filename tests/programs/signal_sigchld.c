@@ -28,9 +28,14 @@ int main(void)
 {
     struct sigaction act = {.sa_sigaction = on_child, .sa_flags = SA_SIGINFO};
     sigaction(SIGCHLD, &act, NULL);
+    int gate[2];
+    char byte = 0;
+    MUST(pipe(gate));
     pid_t pid = fork();
     if (!pid) {
         raise(SIGSTOP);
+        // Not before its parent has seen that it goes on.
+        CHECK(read(gate[0], &byte, 1) == 1);
         _exit(5);
     }
     await(CLD_STOPPED);
@@ -40,6 +45,7 @@ int main(void)
     kill(pid, SIGCONT);
     while (waitpid(pid, &st, WCONTINUED) < 0) CHECK(errno == EINTR);
     CHECK(WIFCONTINUED(st));
+    CHECK(write(gate[1], &byte, 1) == 1);
     while (waitpid(pid, &st, 0) < 0) CHECK(errno == EINTR);
     CHECK(WIFEXITED(st) && WEXITSTATUS(st) == 5);
     CHECK(status == 5 || status == SIGCONT);

@@ -76,6 +76,8 @@ pub struct Shared {
     pub opened: [AtomicU64; OPENED],
     /// Keys of files whose contents some process has sent, or is about to.
     pub files: [AtomicU64; FILES],
+    /// Processes that are recorded, by the host's numbers for them: one bit each.
+    pub processes: [AtomicU64; PROCESSES / 64],
 }
 
 /// Pages that are remembered.
@@ -86,5 +88,7 @@ pub const MADE: usize = 1 << 12;
 pub const OPENED: usize = 1 << 10;
 /// Places for keys.
 pub const FILES: usize = 1 << 16;
+/// As many numbers as the kernel gives to processes.
+pub const PROCESSES: usize = 1 << 22;
 /// Bytes of [`Shared`], in whole pages.
 pub const SHARED_BYTES: u64 = (size_of::<Shared>() as u64).next_multiple_of(4096);

@@ -73,7 +73,7 @@ fn a_variable_in_a_register_is_no_less_known() {
 fn a_moment_that_never_comes() {
     let program = build("never", GONE, &["-g", "-O0"]);
     let rows = [
-        ("never.c:8#2", "was executed 1 times, so there is no never.c:8#2"),
+        ("never.c:8#2", "was executed once, so there is no never.c:8#2"),
         ("never.c:8#last/77", "was never executed"),
         ("never.c:900", "never.c"),
         ("crash", "the program did not crash"),

@@ -176,6 +176,7 @@ impl Recorder {
 }
 
 fn open(process: i32, origin: LogOrigin) -> Log {
+    files::note_process(process, true);
     Log::open(process, origin).unwrap_or_else(|error| {
         report::refuse(&format!("no buffers for the log: error {error}"), 0)
     })
@@ -411,8 +412,9 @@ pub fn forked(engine: &mut Engine, thread: i32, parent: i32) {
 
 /// The process ends.
 pub fn ended(engine: &mut Engine, ending: Ending) {
-    let Engine { recorder, memory, .. } = engine;
+    let Engine { recorder, memory, numbers, .. } = engine;
     if let Some(recorder) = recorder {
+        files::note_process(numbers.host, false);
         changed::ended(recorder);
         recorder.put(&Entry::End(ending), 0);
         recorder.log.finish();

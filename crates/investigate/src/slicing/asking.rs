@@ -115,6 +115,19 @@ impl Execution {
         ensure!(tick <= end, "the recording ends at {end}, there is no {tick}");
         let found = self.trace.at_tick(tick, pc, thread);
         let found = found.filter(|(_, position)| pc.is_none() || position.tick == tick);
+        let last = Moment(self.trace.len());
+        if found.is_none()
+            && self
+                .position(last)
+                .is_some_and(|at| at.tick == tick && pc.is_none_or(|pc| pc == at.pc))
+        {
+            let thread = thread.or_else(|| self.trace.last_thread());
+            return Ok(Found {
+                thread: thread.context("nothing was executed")?,
+                moment: last,
+                executed: None,
+            });
+        }
         let (executed, _) = found.with_context(|| format!("nothing is executed at {written}"))?;
         Ok(Found::of(executed))
     }

@@ -160,7 +160,7 @@ pub fn counts(program: &Path, superblock: usize) -> anyhow::Result<events::count
         .status()?;
     ensure!(status.code().is_some(), "the tool was killed");
     let report: serde_json::Value = serde_json::from_slice(&std::fs::read(&file)?)?;
-    Ok(serde_json::from_value(report["total"].clone())?)
+    Ok(serde_json::from_value(report["result"]["total"].clone())?)
 }
 
 /// Runs a program under the tool with a plan; its events go to the consumer.

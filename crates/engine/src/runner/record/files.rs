@@ -7,7 +7,7 @@ use crate::runner::sys::{self, syscall};
 use crate::runner::{layout, report};
 use recording::log::{Entry, FileKey, FileView};
 use std::os::fd::AsRawFd;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the processes of this recording share.
 pub fn shared() -> &'static Shared {
@@ -25,6 +25,26 @@ pub fn map_shared(descriptor: i32) {
     if let Err(error) = mapped {
         report::refuse(&format!("no shared table: error {error}"), 0);
     }
+}
+
+/// Notes whether a process is recorded, by the host's number for it.
+pub fn note_process(process: i32, recorded: bool) {
+    if let Some((word, bit)) = place_of(process) {
+        match recorded {
+            true => word.fetch_or(bit, Ordering::AcqRel),
+            false => word.fetch_and(!bit, Ordering::AcqRel),
+        };
+    }
+}
+
+/// Whether a process is recorded.
+pub fn is_recorded(process: i32) -> bool {
+    place_of(process).is_some_and(|(word, bit)| word.load(Ordering::Acquire) & bit != 0)
+}
+
+fn place_of(process: i32) -> Option<(&'static AtomicU64, u64)> {
+    let number = usize::try_from(process).ok()?;
+    Some((shared().processes.get(number / 64)?, 1 << (number % 64)))
 }
 
 /// Whether nobody has sent a file yet; from now on somebody has.

@@ -1,6 +1,7 @@
 //! Memory that the guest has made can be handed to anyone through a socket. Who is not recorded and
 //! may write to it makes it theirs as well, from before they have it.
 
+use super::files;
 use super::made;
 use super::refuse;
 use crate::runner::engine::{Engine, engine};
@@ -78,8 +79,9 @@ fn is_writable(descriptor: u64) -> bool {
     flags >= 0 && !reads_only && (seals < 0 || seals as i32 & sealed == 0)
 }
 
-/// Whether the other end of a socket belongs to a process of this recording: all of them have the
-/// same way to the host. Where the kernel does not tell whose it is, it is not.
+/// Whether the other end of a socket belongs to a process of this recording: by its number, or where
+/// this process has other numbers than the host because all of them have the same way to the host.
+/// Where the kernel does not tell whose it is, it is not.
 fn is_recorded(socket: u64) -> bool {
     let mut peer = [0i32; 3];
     let mut length = size_of_val(&peer) as u32;
@@ -89,6 +91,9 @@ fn is_recorded(socket: u64) -> bool {
         let (peer, length) = (peer.as_mut_ptr(), &raw mut length);
         syscall!(libc::SYS_getsockopt, socket, level, libc::SO_PEERCRED, peer, length)
     };
+    if answer == 0 && engine().numbers.is_hosts() && files::is_recorded(peer[0]) {
+        return true;
+    }
     let own = channel("self");
     answer == 0 && peer[0] > 0 && own.is_some() && channel(&peer[0].to_string()) == own
 }
