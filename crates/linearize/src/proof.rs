@@ -22,6 +22,8 @@ pub mod context;
 pub mod footprint;
 pub mod invariants;
 pub mod pairs;
+pub mod pending;
+pub mod standing;
 
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
@@ -71,12 +73,26 @@ pub struct Obstacle {
     pub directly: bool,
     /// The case: which references are the same.
     pub case: Vec<String>,
+    /// Whether the trouble is not the next sub-operation but that it may never come: what `prefix`
+    /// has done can then neither be completed nor left out.
+    pub pending: bool,
+}
+
+/// Which histories are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All: operations may stop for ever anywhere.
+    Open,
+    /// Those in which every operation ends.
+    Assumed,
 }
 
 /// Looks for a proof with the claims that are believed; gives the obstacles if there are any.
+/// No obstacle is a proof only while `claims` had time left; every question that came later counts
+/// as not decided, so that is the same.
 #[must_use]
-pub fn prove(program: &Program, claims: &Claims) -> Vec<Obstacle> {
-    let prover = Prover::new(program, claims);
+pub fn prove(program: &Program, claims: &Claims, ending: Ending) -> Vec<Obstacle> {
+    let prover = Prover::new(program, claims, ending);
     let proper = prefixes(program).into_iter().filter(|prefix| !prefix.is_complete(program));
     proper.filter_map(|prefix| prover.obstacle(prefix)).collect()
 }

@@ -1,11 +1,13 @@
 //! The structures of the reference, and mutants of them.
 
+use linearize::explore::machine::Memory;
 use linearize::explore::search::{Bound, search};
 use linearize::language::read;
 use linearize::model::Program;
 use linearize::{Verdict, judge};
 use spec::Source;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Files of the examples and whether the reference proves them (Table 6.2).
 const STRUCTURES: &[(&str, bool)] = &[
@@ -23,6 +25,16 @@ const STRUCTURES: &[(&str, bool)] = &[
     ("pair_snapshot", true),
     ("rdcss", true),
 ];
+
+/// States alone bound these tests, so that they find the same on a slow machine.
+const BOUND: Bound = Bound {
+    operations: 12,
+    values: 2,
+    states: 1_000_000,
+    time: Duration::from_secs(600),
+    bytes: 1 << 30,
+    memory: Memory { buffers: false, reuse: false },
+};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/linearize")
@@ -54,15 +66,15 @@ fn every_structure_is_listed() {
 fn the_structures_are_proved_with_every_invariant_believed() {
     for (name, proved) in STRUCTURES {
         let program = load(&folder().join(format!("{name}.lin")));
-        let judgement = judge(&program, Bound { operations: 3, ..Bound::default() });
+        let judgement = judge(&program, Bound { operations: 3, ..BOUND });
         assert!(judgement.refused.is_empty(), "{name}: {:?}", judgement.refused);
         match judgement.verdict {
             Verdict::Proved => assert!(proved, "{name} is proved, which the reference cannot"),
-            Verdict::NotProved { obstacles, searched } => {
+            Verdict::NotProved { obstacles, searched, .. } => {
                 assert!(!proved, "{name}: {obstacles:?}");
                 assert_eq!(searched.operations, 3);
             }
-            Verdict::Refuted(searched) => panic!("{name}: {:?}", searched.counterexample),
+            Verdict::Refuted { searched, .. } => panic!("{name}: {:?}", searched.counterexample),
         }
     }
 }
@@ -73,7 +85,7 @@ fn the_structures_are_proved_with_every_invariant_believed() {
 fn the_structures_run_and_have_no_counterexample() {
     for (name, _) in STRUCTURES {
         let program = load(&folder().join(format!("{name}.lin")));
-        let searched = search(&program, Bound { operations: 2, values: 2, states: 20_000 });
+        let searched = search(&program, Bound { operations: 2, ..BOUND });
         assert!(searched.counterexample.is_none(), "{name}: {:?}", searched.counterexample);
         assert_eq!(searched.operations, 2, "{name}");
         assert!(searched.histories > 3, "{name}: only {} histories", searched.histories);
@@ -85,8 +97,8 @@ fn every_mutant_is_refuted() {
     let mutants = files(&folder().join("mutants"));
     assert!(mutants.len() >= 25, "only {} mutants", mutants.len());
     for path in mutants {
-        let judgement = judge(&load(&path), Bound::default());
-        let Verdict::Refuted(searched) = judgement.verdict else {
+        let judgement = judge(&load(&path), BOUND);
+        let Verdict::Refuted { searched, .. } = judgement.verdict else {
             panic!("{}: {:?}", path.display(), judgement.verdict);
         };
         let history = searched.counterexample.expect("a refutation has a history");

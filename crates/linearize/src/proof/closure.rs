@@ -4,12 +4,13 @@
 use super::context::Context;
 use super::footprint::Footprint;
 use super::pairs::{Part, aliases, ends_late, run, swaps, swaps_in_some_role};
-use super::{Obstacle, Prefix, prefixes};
+use super::pending::Removable;
+use super::standing::Standing;
+use super::{Ending, Obstacle, Prefix, prefixes};
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
 use crate::symbolic::run::Runner;
-use crate::symbolic::solver::{Term, Value};
 use crate::symbolic::store::{Mode, Store, sizes};
 use std::cell::RefCell;
 
@@ -18,8 +19,11 @@ pub struct Prover<'p> {
     program: &'p Program,
     claims: &'p Claims,
     no_claims: Claims,
+    ending: Ending,
     prefixes: Vec<Prefix>,
     footprints: Vec<Footprint>,
+    standing: Vec<Standing>,
+    removable: Removable,
 }
 
 /// A case in which a prefix directly follows x and cannot be moved before it.
@@ -39,21 +43,40 @@ enum Start<'c> {
 impl<'p> Prover<'p> {
     /// A prover that believes `claims`.
     #[must_use]
-    pub fn new(program: &'p Program, claims: &'p Claims) -> Self {
+    pub fn new(program: &'p Program, claims: &'p Claims, ending: Ending) -> Self {
         let prefixes = prefixes(program);
         let footprints = prefixes.iter().map(|&prefix| Footprint::of(program, prefix)).collect();
-        Self { program, claims, no_claims: Claims::default(), prefixes, footprints }
+        let no_claims = Claims { until: claims.until, ..Claims::default() };
+        let standing: Vec<_> = program.operations.iter().map(Standing::of).collect();
+        let removable = Removable::default();
+        Self { program, claims, no_claims, ending, prefixes, footprints, standing, removable }
+    }
+
+    /// Whether two operations belong to one thread, so that neither runs while the other does.
+    fn same_thread(&self, one: usize, other: usize) -> bool {
+        let thread = |operation: usize| self.program.operations[operation].thread;
+        thread(one).is_some() && thread(one) == thread(other)
+    }
+
+    /// How many first sub-operations of an operation can be left out of a history in which it never
+    /// ends.
+    fn removable(&self, operation: usize) -> usize {
+        self.removable.of(self.program, &self.no_claims, &self.standing, operation)
     }
 
     /// What stops the proof at the proper prefix `x`, if anything does.
     #[must_use]
     pub fn obstacle(&self, x: Prefix) -> Option<Obstacle> {
         let obstacle = |between: usize, directly: bool, case: Vec<String>| {
-            Some(Obstacle { prefix: x, between: self.prefixes[between], directly, case })
+            let between = self.prefixes[between];
+            Some(Obstacle { prefix: x, between, directly, case, pending: false })
         };
         let mut stuck = Vec::new();
         let mut followers = vec![false; self.prefixes.len()];
         for (follower, follows) in followers.iter_mut().enumerate() {
+            if self.same_thread(x.operation, self.prefixes[follower].operation) {
+                continue;
+            }
             match self.first_cases(x, follower) {
                 Some(cases) => {
                     *follows = !cases.is_empty();
@@ -64,6 +87,10 @@ impl<'p> Prover<'p> {
         }
         if stuck.is_empty() {
             return None;
+        }
+        let everything = self.others(x);
+        if let Some(obstacle) = self.unfinished(x, &stuck) {
+            return Some(obstacle);
         }
         let mut contexts: Vec<Context> = Vec::new();
         for case in stuck {
@@ -77,10 +104,70 @@ impl<'p> Prover<'p> {
         }
         // If all prefixes together are no obstacle, neither is the closure; to find the closure
         // itself is more work.
-        self.blocked_in_any(x, &contexts, &vec![true; self.prefixes.len()])?;
+        self.blocked_in_any(x, &contexts, &everything)?;
         let closure = self.close(x, followers, &contexts);
         let (between, aliases) = self.blocked_in_any(x, &contexts, &closure)?;
         obstacle(between, false, aliases)
+    }
+
+    /// All prefixes that may come between x and its next sub-operation.
+    fn others(&self, x: Prefix) -> Vec<bool> {
+        let apart = |prefix: &Prefix| !self.same_thread(x.operation, prefix.operation);
+        self.prefixes.iter().map(apart).collect()
+    }
+
+    /// If the operation of x may stop at x for ever: in each case in which something follows that
+    /// depends on x, the operation must be able to go on to its end, whatever comes between. Then
+    /// the history with that end explains the one without. Where nothing depends on x, it can be
+    /// moved to the end of the history and left out.
+    ///
+    /// This is asked of a whole history, from which what never ends and can be left out is gone.
+    fn unfinished(&self, x: Prefix, stuck: &[Stuck]) -> Option<Obstacle> {
+        if self.ending == Ending::Assumed || x.length <= self.removable(x.operation) {
+            return None;
+        }
+        let mut others = self.others(x);
+        for (stays, prefix) in others.iter_mut().zip(&self.prefixes) {
+            let gone = prefix.length <= self.removable(prefix.operation);
+            *stays &= prefix.is_complete(self.program) || !gone;
+        }
+        let stuck: Vec<&Stuck> = stuck.iter().filter(|case| others[case.follower]).collect();
+        let contexts: Vec<Context> = stuck.iter().map(|case| case.context.clone()).collect();
+        let common = Context::common(&contexts)?;
+        if self.goes_to_its_end(x, common, &others) {
+            return None;
+        }
+        let fails = |case: &&&Stuck| !self.goes_to_its_end(x, case.context.clone(), &others);
+        let case = stuck.iter().find(fails)?;
+        Some(Obstacle {
+            prefix: x,
+            between: self.prefixes[case.follower],
+            directly: false,
+            case: Vec::new(),
+            pending: true,
+        })
+    }
+
+    fn goes_to_its_end(&self, x: Prefix, mut context: Context, others: &[bool]) -> bool {
+        self.stabilize(&mut context, others);
+        let steps = self.program.operations[x.operation].steps.len();
+        let rest = Part { instance: 0, steps: x.length..steps };
+        let operations = [x.operation];
+        let mut ends = true;
+        let walked = walk(self.program, self.claims, |path| {
+            let mut runner = Runner::new(self.program, &operations);
+            let mut store = Store::start(path, &sizes(self.program, &operations));
+            context.enter(path, &mut runner, &mut store)?;
+            match run(path, &mut runner, &mut store, std::slice::from_ref(&rest), Mode::Must) {
+                Err(Stop::Impossible) => {
+                    path.use_claims()?;
+                    ends = false;
+                }
+                other => other?,
+            }
+            Ok(ends)
+        });
+        ends && walked.is_ok()
     }
 
     /// Looks at what all contexts have in common first: it mostly suffices, and is one instead of
@@ -163,7 +250,8 @@ impl<'p> Prover<'p> {
         while !whole.iter().any(|&at| closure[at]) {
             let Some(element) = work.pop() else { return closure };
             for &candidate in whole.iter().chain(&parts) {
-                if !closure[candidate] && self.depends(x, contexts, element, candidate) {
+                let apart = !self.same_thread(x.operation, self.prefixes[candidate].operation);
+                if !closure[candidate] && apart && self.depends(x, contexts, element, candidate) {
                     closure[candidate] = true;
                     work.push(candidate);
                     if complete(candidate) {
@@ -172,7 +260,7 @@ impl<'p> Prover<'p> {
                 }
             }
         }
-        vec![true; closure.len()]
+        self.others(x)
     }
 
     /// Whether there may be a state after x in which `later` cannot be moved before `earlier`.
@@ -281,7 +369,9 @@ impl<'p> Prover<'p> {
         changed
     }
 
-    /// Whether an operation that stands in this context can never end, whatever others do.
+    /// Whether an operation that stands in this context can never end, whatever others do, and
+    /// need not be explained: because only operations that end are, or because nothing it can have
+    /// done matters to others, so that it can be left out.
     ///
     /// This speaks of the history as it is, not rearranged: the others go on one sub-operation at
     /// a time, from wherever they are, so nothing is known of their locals and no claim is used.
@@ -291,6 +381,9 @@ impl<'p> Prover<'p> {
         loop {
             let before = context.clone();
             for (operation, other) in self.program.operations.iter().enumerate() {
+                if self.same_thread(x.operation, operation) {
+                    continue;
+                }
                 for step in 0..other.steps.len() {
                     self.weaken_by_step(&mut context, operation, step);
                 }
@@ -302,7 +395,10 @@ impl<'p> Prover<'p> {
                 break;
             }
         }
-        (x.length..steps).any(|step| !self.can_run(&context, x, step))
+        let blocked = (x.length..steps).find(|&step| !self.can_run(&context, x, step));
+        blocked.is_some_and(|step| {
+            self.ending == Ending::Assumed || step <= self.removable(x.operation)
+        })
     }
 
     fn weaken_by_step(&self, context: &mut Context, operation: usize, step: usize) {
@@ -314,7 +410,7 @@ impl<'p> Prover<'p> {
             let mut runner = Runner::new(self.program, &operations);
             let mut store = Store::start(path, &sizes(self.program, &operations));
             context.enter(path, &mut runner, &mut store)?;
-            unknown_locals(path, &mut store, 1, operation);
+            self.standing[operation].enter(path, self.program, &mut store, 1, (operation, step));
             run(path, &mut runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
             weaker.weaken(path, &mut runner, &mut store)?;
             Ok(true)
@@ -382,15 +478,5 @@ impl<'p> Prover<'p> {
             visit(path, &mut runner, &start)
         })
         .is_ok()
-    }
-}
-
-/// Binds all locals of an instance to something: it is somewhere on its way.
-fn unknown_locals(path: &mut Path<'_>, store: &mut Store, instance: usize, operation: usize) {
-    let types: Vec<_> =
-        path.program.operations[operation].locals.iter().map(|local| local.ty).collect();
-    for (local, ty) in types.into_iter().enumerate() {
-        let term = path.solver.intern(Term::Local(instance, local), ty, false);
-        store.locals[instance][local] = Some(Value::of(term));
     }
 }

@@ -175,8 +175,8 @@ fn weaker(program: &Program, operation: usize, literal: &Condition) -> &'static 
     let locals = &program.operations[operation].locals;
     let is_int = match &literal.left {
         Expression::Place(place, _) => program.type_of(place, locals) == Type::Int,
-        Expression::Number(_) | Expression::Id => true,
         Expression::Null => false,
+        _ => true,
     };
     match literal.relation {
         Relation::Equal if is_int => &[Relation::LessEqual, Relation::GreaterEqual],
@@ -191,7 +191,7 @@ fn assigned(step: &crate::model::Step) -> impl Iterator<Item = usize> + '_ {
     use crate::model::Statement;
     step.body.iter().filter_map(|statement| match statement {
         Statement::Malloc { local, .. } | Statement::Assign(Place::Local(local), _) => Some(*local),
-        Statement::Assign(..) => None,
+        Statement::Assign(..) | Statement::Free(_) | Statement::Fence => None,
     })
 }
 
@@ -214,12 +214,17 @@ pub fn mentioned(step: &crate::model::Step) -> Vec<usize> {
 }
 
 fn note_locals(expression: &Expression, locals: &mut Vec<usize>) {
-    let Expression::Place(place, _) = expression else { return };
+    expression.places().into_iter().for_each(|place| note_place(place, locals));
+}
+
+fn note_place(mut place: &Place, locals: &mut Vec<usize>) {
+    while let Place::Field(base, _) = place {
+        place = base;
+    }
     match place {
         Place::Local(local) => locals.push(*local),
-        Place::Global(_) => {}
         Place::Element(_, index) => note_locals(index, locals),
-        Place::Field(base, _) => note_locals(&Expression::Place((**base).clone(), 0), locals),
+        Place::Global(_) | Place::Field(..) => {}
     }
 }
 
@@ -302,7 +307,7 @@ fn strongest(
     ];
     let plain = [Relation::Equal, Relation::NotEqual];
     let relations: &[Relation] = if ty == Type::Int { &ordered } else { &plain };
-    let constant = |side: &Expression| !matches!(side, Expression::Place(..));
+    let constant = |side: &Expression| side.places().is_empty();
     if constant(left_side) && constant(right_side) {
         return None;
     }
@@ -320,6 +325,18 @@ fn quiet_value(path: &mut Path<'_>, store: &Store, expression: &Expression) -> O
         Expression::Place(place, offset) => {
             let value = quiet_place(path, store, place)?;
             Some(Value { offset: value.offset + offset, ..value })
+        }
+        Expression::Sum(left, right) => {
+            let (left, right) = (quiet_value(path, store, left)?, quiet_value(path, store, right)?);
+            Some(path.solver.sum(left, right))
+        }
+        Expression::Difference(left, right) => {
+            let (left, right) = (quiet_value(path, store, left)?, quiet_value(path, store, right)?);
+            Some(path.solver.difference(left, right))
+        }
+        Expression::Modulo(inner, divisor) => {
+            let inner = quiet_value(path, store, inner)?;
+            Some(path.solver.modulo(inner, *divisor))
         }
     }
 }

@@ -5,6 +5,7 @@ use super::{Prefix, prefixes};
 use crate::explore::machine::Machine;
 use crate::model::Program;
 use crate::symbolic::claims::{Claims, preserved};
+use std::time::Instant;
 
 /// A stated invariant that is not believed.
 #[derive(Clone, Debug)]
@@ -17,10 +18,10 @@ pub struct Refused {
 
 /// Finds the invariants that hold together.
 #[must_use]
-pub fn believe(program: &Program) -> (Claims, Vec<Refused>) {
+pub fn believe(program: &Program, until: Option<Instant>) -> (Claims, Vec<Refused>) {
     let start = Machine::start(program);
     let mut refused = Vec::new();
-    let mut claims = Claims::default();
+    let mut claims = Claims { until, ..Claims::default() };
     for (number, invariant) in program.invariants.iter().enumerate() {
         if start.satisfies(program, invariant) {
             claims.believed.push(number);
