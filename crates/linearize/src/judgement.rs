@@ -6,8 +6,7 @@ use crate::explore::search::{Bound, Searched, search};
 use crate::explore::survey::{Oddity, survey};
 use crate::model::{Operation, Program, Statement};
 use crate::proof::invariants::{Refused, believe};
-use crate::proof::{Ending, Obstacle, prove};
-use crate::symbolic::claims::Claims;
+use crate::proof::{Ending, Obstacle, find};
 use std::time::{Duration, Instant};
 
 /// What is said of a specification.
@@ -103,12 +102,12 @@ const REHEARSAL: (usize, usize, Duration) = (4, 5_000, Duration::from_millis(500
 #[must_use]
 pub fn judge(program: &Program, bound: Bound) -> Judgement {
     let until = Instant::now() + bound.time;
-    let (claims, refused) = believe(program, Some(until));
+    let (_, refused) = believe(program, Some(until));
     let mut seen = survey(program, bound.values, bound.memory);
     let obstacles = if is_out_of_reach(program, bound) {
         None
     } else {
-        Some(prove(program, &claims, Ending::Open))
+        Some(find(program, Ending::Open, Some(until)))
     };
     let proved = obstacles.as_ref().is_some_and(Vec::is_empty) && seen.agrees();
     let (operations, states, time) = REHEARSAL;
@@ -126,8 +125,7 @@ pub fn judge(program: &Program, bound: Bound) -> Judgement {
     seen.note_roles(program, &searched.ended);
     let if_all_end = || {
         let until = Some(Instant::now() + bound.time);
-        let claims = Claims { believed: claims.believed.clone(), until, ..Claims::default() };
-        obstacles.is_some() && seen.agrees() && prove(program, &claims, Ending::Assumed).is_empty()
+        obstacles.is_some() && seen.agrees() && find(program, Ending::Assumed, until).is_empty()
     };
     let verdict = if searched.counterexample.is_some() {
         Verdict::Refuted { if_all_end: if_all_end(), searched }

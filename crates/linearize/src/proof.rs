@@ -24,10 +24,13 @@ pub mod invariants;
 pub mod pairs;
 pub mod pending;
 pub mod standing;
+pub mod weaker;
 
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
 use closure::Prover;
+use invariants::{believe, with_guessed};
+use std::time::Instant;
 
 /// The first sub-operations of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,4 +98,28 @@ pub fn prove(program: &Program, claims: &Claims, ending: Ending) -> Vec<Obstacle
     let prover = Prover::new(program, claims, ending);
     let proper = prefixes(program).into_iter().filter(|prefix| !prefix.is_complete(program));
     proper.filter_map(|prefix| prover.obstacle(prefix)).collect()
+}
+
+/// Looks for a proof with the stated invariants, and if there is none, with simple ones that are
+/// thought up, and without checks that make no difference alone. Gives the obstacles of the first
+/// attempt if all fail.
+#[must_use]
+pub fn find(program: &Program, ending: Ending, until: Option<Instant>) -> Vec<Obstacle> {
+    let (claims, _) = believe(program, until);
+    let obstacles = prove(program, &claims, ending);
+    if obstacles.is_empty() || believed_proves(&with_guessed(program), ending, until) {
+        return Vec::new();
+    }
+    if let Some(weaker) = weaker::without_checks(program, &claims)
+        && (believed_proves(&weaker, ending, until)
+            || believed_proves(&with_guessed(&weaker), ending, until))
+    {
+        return Vec::new();
+    }
+    obstacles
+}
+
+fn believed_proves(program: &Program, ending: Ending, until: Option<Instant>) -> bool {
+    let (claims, _) = believe(program, until);
+    prove(program, &claims, ending).is_empty()
 }

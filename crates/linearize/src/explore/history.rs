@@ -25,6 +25,13 @@ impl Event {
         Self { step: Some(before.done), ..Self::flush(before, machine, after) }
     }
 
+    /// The instance as it stood after the sub-operation; `None` for a store that came out of a
+    /// buffer.
+    #[must_use]
+    pub fn ran(&self) -> Option<&Instance> {
+        self.step.map(|_| &*self.after)
+    }
+
     /// The oldest store of an instance's buffer reached memory.
     #[must_use]
     pub fn flush(before: &Instance, machine: &Rc<Machine>, after: &Rc<Instance>) -> Self {

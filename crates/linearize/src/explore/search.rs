@@ -248,6 +248,9 @@ impl<'w, 's> Search<'w, 's> {
         while let Some((from, state)) = work.pop() {
             for (choice, (next, _)) in self.successors(&state).into_iter().enumerate() {
                 if next.ways.is_none() {
+                    if self.world.has_free_numbers && !self.is_confirmed(ways, from, choice) {
+                        continue;
+                    }
                     return Found::Counterexample(from, choice);
                 }
                 if !seen.insert(fingerprint(&next)) {
@@ -432,6 +435,35 @@ impl<'w, 's> Search<'w, 's> {
             state.ways = self.monitor.returns(ways, &open, instance.number, &results, &hints);
         }
         self.settle(state);
+    }
+
+    /// Where numbers may come up that nothing determines, an operation that had not returned yet
+    /// may have been taken to come up with others than it then did. Now that all are known, the
+    /// history is followed once more.
+    fn is_confirmed(&mut self, ways: Ways, at: usize, choice: usize) -> bool {
+        let events = self.events(ways, at, choice);
+        let all = events.iter().filter_map(Event::ran);
+        let mut hints: Vec<i64> =
+            all.flat_map(|one| one.locals.iter().flatten().copied()).collect();
+        hints.sort_unstable();
+        hints.dedup();
+        let mut open: Vec<Open> = Vec::new();
+        let mut ways = ways;
+        for instance in events.iter().filter_map(Event::ran) {
+            if !open.iter().any(|&(number, _)| number == instance.number) {
+                open.push((instance.number, instance.call));
+            }
+            let operation = &self.world.program.operations[instance.operation];
+            if self.has_ended(instance) && !operation.internal {
+                let results = results(operation, &instance.locals);
+                match self.monitor.returns(ways, &open, instance.number, &results, &hints) {
+                    Some(left) => ways = left,
+                    None => return true,
+                }
+                open.retain(|&(number, _)| number != instance.number);
+            }
+        }
+        false
     }
 
     /// The numbers that operations hold, if they may have come up with any.

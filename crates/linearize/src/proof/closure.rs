@@ -3,7 +3,7 @@
 
 use super::context::Context;
 use super::footprint::Footprint;
-use super::pairs::{Part, aliases, ends_late, run, swaps, swaps_in_some_role};
+use super::pairs::{Part, aliases, ends_early, ends_late, run, swaps, swaps_in_some_role};
 use super::pending::Removable;
 use super::standing::Standing;
 use super::{Ending, Obstacle, Prefix, prefixes};
@@ -105,7 +105,7 @@ impl<'p> Prover<'p> {
         // If all prefixes together are no obstacle, neither is the closure; to find the closure
         // itself is more work.
         self.blocked_in_any(x, &contexts, &everything)?;
-        let closure = self.close(x, followers, &contexts);
+        let closure = self.close(x, followers, &contexts, &everything);
         let (between, aliases) = self.blocked_in_any(x, &contexts, &closure)?;
         obstacle(between, false, aliases)
     }
@@ -119,7 +119,8 @@ impl<'p> Prover<'p> {
     /// If the operation of x may stop at x for ever: in each case in which something follows that
     /// depends on x, the operation must be able to go on to its end, whatever comes between. Then
     /// the history with that end explains the one without. Where nothing depends on x, it can be
-    /// moved to the end of the history and left out.
+    /// moved to the end of the history and left out; and so it can, together with them, if only
+    /// operations depend on it that do not end either.
     ///
     /// This is asked of a whole history, from which what never ends and can be left out is gone.
     fn unfinished(&self, x: Prefix, stuck: &[Stuck]) -> Option<Obstacle> {
@@ -139,6 +140,14 @@ impl<'p> Prover<'p> {
         }
         let fails = |case: &&&Stuck| !self.goes_to_its_end(x, case.context.clone(), &others);
         let case = stuck.iter().find(fails)?;
+        let mut followers = vec![false; self.prefixes.len()];
+        stuck.iter().for_each(|case| followers[case.follower] = true);
+        let closure = self.close(x, followers, &contexts, &others);
+        let complete =
+            |(at, &inside): (usize, &bool)| inside && self.prefixes[at].is_complete(self.program);
+        if !closure.iter().enumerate().any(complete) {
+            return None;
+        }
         Some(Obstacle {
             prefix: x,
             between: self.prefixes[case.follower],
@@ -150,24 +159,65 @@ impl<'p> Prover<'p> {
 
     fn goes_to_its_end(&self, x: Prefix, mut context: Context, others: &[bool]) -> bool {
         self.stabilize(&mut context, others);
-        let steps = self.program.operations[x.operation].steps.len();
-        let rest = Part { instance: 0, steps: x.length..steps };
         let operations = [x.operation];
+        let roles = self.roles_that_begin_alike(x);
         let mut ends = true;
         let walked = walk(self.program, self.claims, |path| {
             let mut runner = Runner::new(self.program, &operations);
             let mut store = Store::start(path, &sizes(self.program, &operations));
             context.enter(path, &mut runner, &mut store)?;
-            match run(path, &mut runner, &mut store, std::slice::from_ref(&rest), Mode::Must) {
-                Err(Stop::Impossible) => {
-                    path.use_claims()?;
-                    ends = false;
+            ends = false;
+            for &role in &roles {
+                if self.ends_as(path, &store, x, role)? {
+                    ends = true;
+                    break;
                 }
-                other => other?,
+            }
+            if !ends {
+                path.use_claims()?;
             }
             Ok(ends)
         });
         ends && walked.is_ok()
+    }
+
+    /// Whether an operation that stands at x can go on as `role` does, to its end.
+    fn ends_as(
+        &self,
+        path: &mut Path<'_>,
+        standing: &Store,
+        x: Prefix,
+        role: usize,
+    ) -> Result<bool, Stop> {
+        let operations = [role];
+        let mut runner = Runner::new(self.program, &operations);
+        let mut store = standing.clone();
+        store.locals[0].resize(self.program.operations[role].locals.len(), None);
+        let rest = Part { instance: 0, steps: x.length..self.program.operations[role].steps.len() };
+        match run(path, &mut runner, &mut store, &[rest], Mode::Must) {
+            Err(Stop::Impossible) => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// The roles of an operation whose first sub-operations are those of x: until they part, the
+    /// operation may still be any of them.
+    fn roles_that_begin_alike(&self, x: Prefix) -> Vec<usize> {
+        let own = &self.program.operations[x.operation];
+        let alike = |role: &usize| {
+            let other = &self.program.operations[*role];
+            let begins = other.name == own.name
+                && other.steps.len() > x.length
+                && own.steps.iter().zip(&other.steps).take(x.length).all(|(a, b)| a.text == b.text);
+            let mut locals = own.locals.iter().zip(&other.locals);
+            let same = locals.all(|(a, b)| a.name == b.name && a.ty == b.ty && a.kind == b.kind);
+            begins && same && own.locals.len() <= other.locals.len() + 1
+        };
+        let mut roles = vec![x.operation];
+        roles.extend(
+            (0..self.program.operations.len()).filter(|&role| role != x.operation && alike(&role)),
+        );
+        roles
     }
 
     /// Looks at what all contexts have in common first: it mostly suffices, and is one instead of
@@ -196,6 +246,7 @@ impl<'p> Prover<'p> {
         let (left, right) = (Part::first(0, x.length), Part::first(1, y.length));
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
         let may_end_late = self.may_end_late(x);
+        let ends = x.length + 1 == self.program.operations[x.operation].steps.len();
         let found: RefCell<Vec<Stuck>> = RefCell::default();
         let walked = walk(self.program, self.claims, |path| {
             let mut runner = Runner::new(self.program, &operations);
@@ -206,7 +257,7 @@ impl<'p> Prover<'p> {
             if swaps(path, &mut runner, &start, &[right.clone(), left.clone()], &store)? {
                 return Ok(true);
             }
-            let context = Context::take(path, &store, x.operation);
+            let context = Context::take(path, &store, 0, x.operation);
             let index = found.borrow().iter().position(|known| known.context == context);
             let index = index.unwrap_or_else(|| {
                 found.borrow_mut().push(Stuck { follower, context, blocked: None });
@@ -216,7 +267,9 @@ impl<'p> Prover<'p> {
             path.use_claims()?;
             let moved = [left.clone(), next.clone(), right.clone()];
             let explained = swaps_in_some_role(path, &mut runner, &start, &moved, &store)?
-                || (may_end_late && ends_late(path, &runner, &start, &right, &store)?);
+                || (may_end_late && ends_late(path, &runner, &start, &right, &store)?)
+                || (ends && ends_early(path, &runner, &start, &right, &store)?)
+                || self.never_goes_on(path, &store, y);
             if !explained {
                 let aliases = aliases(path, &runner, &store);
                 found.borrow_mut()[index].blocked.get_or_insert(aliases);
@@ -240,7 +293,14 @@ impl<'p> Prover<'p> {
 
     /// The closure: what directly follows x and cannot be moved before it, and whatever cannot be
     /// moved before an element of the closure.
-    fn close(&self, x: Prefix, mut closure: Vec<bool>, contexts: &[Context]) -> Vec<bool> {
+    /// Only prefixes that are `allowed` come into it.
+    fn close(
+        &self,
+        x: Prefix,
+        mut closure: Vec<bool>,
+        contexts: &[Context],
+        allowed: &[bool],
+    ) -> Vec<bool> {
         let complete = |at: usize| self.prefixes[at].is_complete(self.program);
         let (whole, parts): (Vec<usize>, Vec<usize>) =
             (0..self.prefixes.len()).partition(|&at| complete(at));
@@ -250,8 +310,10 @@ impl<'p> Prover<'p> {
         while !whole.iter().any(|&at| closure[at]) {
             let Some(element) = work.pop() else { return closure };
             for &candidate in whole.iter().chain(&parts) {
-                let apart = !self.same_thread(x.operation, self.prefixes[candidate].operation);
-                if !closure[candidate] && apart && self.depends(x, contexts, element, candidate) {
+                if !closure[candidate]
+                    && allowed[candidate]
+                    && self.depends(x, contexts, element, candidate)
+                {
                     closure[candidate] = true;
                     work.push(candidate);
                     if complete(candidate) {
@@ -260,7 +322,7 @@ impl<'p> Prover<'p> {
                 }
             }
         }
-        self.others(x)
+        allowed.to_vec()
     }
 
     /// Whether there may be a state after x in which `later` cannot be moved before `earlier`.
@@ -323,7 +385,8 @@ impl<'p> Prover<'p> {
                 path.use_claims()?;
                 let moved = [next.clone(), part.clone()];
                 let explained = swaps_in_some_role(path, runner, start, &moved, &store)?
-                    || (may_end_late && ends_late(path, runner, start, &part, &store)?);
+                    || (may_end_late && ends_late(path, runner, start, &part, &store)?)
+                    || self.never_goes_on(path, &store, y);
                 if !explained {
                     blocked = Some(aliases(path, runner, &store));
                 }
@@ -338,6 +401,16 @@ impl<'p> Prover<'p> {
             }
         }
         None
+    }
+
+    /// Whether instance 1, which stands at the proper prefix y, can never end and need not be
+    /// explained: then what comes between is no obstacle, because it is not there.
+    fn never_goes_on(&self, path: &mut Path<'_>, store: &Store, y: Prefix) -> bool {
+        if y.is_complete(self.program) {
+            return false;
+        }
+        let context = Context::take(path, store, 1, y.operation);
+        self.is_doomed(y, &context)
     }
 
     /// Drops from the context what an element of the closure does not preserve.

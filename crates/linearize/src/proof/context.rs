@@ -47,12 +47,14 @@ impl PartialEq for Condition {
 impl Eq for Condition {}
 
 impl Context {
-    /// What the facts of a path say about instance 0 in the state of `store`.
-    pub fn take(path: &mut Path<'_>, store: &Store, operation: usize) -> Self {
-        let locals = holdings(path, store);
+    /// What the facts of a path say about an instance in the state of `store`.
+    pub fn take(path: &mut Path<'_>, store: &Store, instance: usize, operation: usize) -> Self {
+        let locals = holdings(path, store, instance);
         let vocabulary = vocabulary(path.program, operation, &locals);
-        let values: Vec<_> =
-            vocabulary.iter().map(|(expression, _)| quiet_value(path, store, expression)).collect();
+        let values: Vec<_> = vocabulary
+            .iter()
+            .map(|(expression, _)| quiet_value(path, store, instance, expression))
+            .collect();
         let mut literals = Vec::new();
         for later in 0..vocabulary.len() {
             for earlier in 0..later {
@@ -140,8 +142,10 @@ impl Context {
         store: &mut Store,
     ) -> Result<bool, Stop> {
         let literal = &self.literals[number];
-        let values =
-            (quiet_value(path, store, &literal.left), quiet_value(path, store, &literal.right));
+        let values = (
+            quiet_value(path, store, 0, &literal.left),
+            quiet_value(path, store, 0, &literal.right),
+        );
         if let (Some(left), Some(right)) = values {
             return Ok(path.entails(Literal { left, relation: literal.relation, right }));
         }
@@ -228,8 +232,8 @@ fn note_place(mut place: &Place, locals: &mut Vec<usize>) {
     }
 }
 
-fn holdings(path: &Path<'_>, store: &Store) -> Vec<Holding> {
-    let locals = &store.locals[0];
+fn holdings(path: &Path<'_>, store: &Store, instance: usize) -> Vec<Holding> {
+    let locals = &store.locals[instance];
     let root = |value: Value| path.solver.root(value.term);
     let mut holdings = Vec::new();
     for value in locals {
@@ -316,37 +320,48 @@ fn strongest(
     Some(Condition { left: left_side.clone(), relation, right: right_side.clone() })
 }
 
-/// The value of an expression of instance 0, if it does not depend on anything open.
-fn quiet_value(path: &mut Path<'_>, store: &Store, expression: &Expression) -> Option<Value> {
+/// The value of an expression of an instance, if it does not depend on anything open.
+fn quiet_value(
+    path: &mut Path<'_>,
+    store: &Store,
+    instance: usize,
+    expression: &Expression,
+) -> Option<Value> {
+    let mut quiet = |expression: &Expression| quiet_value(path, store, instance, expression);
     match expression {
         Expression::Number(number) => Some(Value { term: ZERO, offset: *number }),
         Expression::Null => Some(Value::of(NULL)),
-        Expression::Id => Some(Value::of(path.solver.intern(Term::Id(0), Type::Int, false))),
+        Expression::Id => Some(Value::of(path.solver.intern(Term::Id(instance), Type::Int, false))),
         Expression::Place(place, offset) => {
-            let value = quiet_place(path, store, place)?;
+            let value = quiet_place(path, store, instance, place)?;
             Some(Value { offset: value.offset + offset, ..value })
         }
         Expression::Sum(left, right) => {
-            let (left, right) = (quiet_value(path, store, left)?, quiet_value(path, store, right)?);
+            let (left, right) = (quiet(left)?, quiet(right)?);
             Some(path.solver.sum(left, right))
         }
         Expression::Difference(left, right) => {
-            let (left, right) = (quiet_value(path, store, left)?, quiet_value(path, store, right)?);
+            let (left, right) = (quiet(left)?, quiet(right)?);
             Some(path.solver.difference(left, right))
         }
         Expression::Modulo(inner, divisor) => {
-            let inner = quiet_value(path, store, inner)?;
+            let inner = quiet(inner)?;
             Some(path.solver.modulo(inner, *divisor))
         }
     }
 }
 
-fn quiet_place(path: &mut Path<'_>, store: &Store, place: &Place) -> Option<Value> {
+fn quiet_place(
+    path: &mut Path<'_>,
+    store: &Store,
+    instance: usize,
+    place: &Place,
+) -> Option<Value> {
     match place {
-        Place::Local(local) => store.locals[0][*local],
+        Place::Local(local) => store.locals[instance][*local],
         Place::Global(global) => Some(store.globals[*global]),
         Place::Element(array, index) => {
-            let index = quiet_value(path, store, index)?;
+            let index = quiet_value(path, store, instance, index)?;
             let writes = store.elements.iter().rev().filter(|write| write.0 == *array);
             let cells: Vec<_> = writes.map(|write| (write.1, write.2)).collect();
             match quiet_lookup(path, &cells, index)? {
@@ -355,7 +370,7 @@ fn quiet_place(path: &mut Path<'_>, store: &Store, place: &Place) -> Option<Valu
             }
         }
         Place::Field(base, field) => {
-            let node = quiet_place(path, store, base)?;
+            let node = quiet_place(path, store, instance, base)?;
             let there =
                 Literal { left: node, relation: Relation::NotEqual, right: Value::of(NULL) };
             if !path.entails(there) {
