@@ -126,8 +126,9 @@ pub type Locals = Vec<Option<i64>>;
 /// Allocations of one instance have names from `instance * SITES + 1` on.
 const SITES: i64 = 1000;
 
-/// Identities are numbers that nothing else uses.
-const FIRST_ID: i64 = 1 << 40;
+/// Identities are multiples of a number that nothing else uses. All leave the same rest when divided
+/// by a small number, so that nothing hangs on who began first.
+const FIRST_ID: i64 = 720_720 << 20;
 
 /// Why a sub-operation cannot run as it is.
 enum Halt {
@@ -432,13 +433,13 @@ fn offsets(invariant: &Invariant) -> Vec<i64> {
 /// The identity of an instance.
 #[must_use]
 pub fn identity(instance: usize) -> i64 {
-    FIRST_ID + i64::try_from(instance).unwrap_or(i64::MAX - FIRST_ID)
+    FIRST_ID * i64::try_from(instance).unwrap_or(1)
 }
 
 /// The instance whose identity this is.
 #[must_use]
 pub fn instance_of(identity: i64) -> Option<i64> {
-    (identity >= FIRST_ID).then(|| identity - FIRST_ID)
+    (identity >= FIRST_ID && identity % FIRST_ID == 0).then(|| identity / FIRST_ID)
 }
 
 /// Who made a node, and the how-manieth of that instance it is.

@@ -3,7 +3,9 @@
 
 use super::context::Context;
 use super::footprint::Footprint;
-use super::pairs::{Part, aliases, ends_early, ends_late, run, swaps, swaps_in_some_role};
+use super::pairs::{
+    Part, aliases, ends_early, ends_in_another_role, ends_late, run, swaps, swaps_in_some_role,
+};
 use super::pending::Removable;
 use super::standing::Standing;
 use super::{Ending, Obstacle, Prefix, prefixes};
@@ -374,6 +376,8 @@ impl<'p> Prover<'p> {
         let mut context = taken.clone();
         self.stabilize(&mut context, closure);
         let may_end_late = self.may_end_late(x);
+        let ends = x.length + 1 == self.program.operations[x.operation].steps.len();
+        let roles = self.roles_that_begin_alike(x);
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
         for (between, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
             let y = self.prefixes[between];
@@ -386,6 +390,15 @@ impl<'p> Prover<'p> {
                 let moved = [next.clone(), part.clone()];
                 let explained = swaps_in_some_role(path, runner, start, &moved, &store)?
                     || (may_end_late && ends_late(path, runner, start, &part, &store)?)
+                    || (ends
+                        && ends_in_another_role(
+                            path,
+                            runner,
+                            start,
+                            (x.length, &roles),
+                            &part,
+                            &store,
+                        )?)
                     || self.never_goes_on(path, &store, y);
                 if !explained {
                     blocked = Some(aliases(path, runner, &store));

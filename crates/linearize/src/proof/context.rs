@@ -5,7 +5,7 @@
 //! on it has followed. It is then weakened until every element of the closure preserves it.
 
 use crate::language::ast::Relation;
-use crate::model::{Condition, Expression, LocalKind, Place, Program, Type};
+use crate::model::{Condition, Expression, LocalKind, Operation, Place, Program, Type};
 use crate::symbolic::path::{Path, Stop};
 use crate::symbolic::run::Runner;
 use crate::symbolic::solver::{Literal, NULL, Term, Value, ZERO};
@@ -129,6 +129,7 @@ impl Context {
                 let fresh = weaker.map(|&relation| Condition { relation, ..lost.clone() });
                 // Where the lost one held, these did too; where it fails, they are looked at next.
                 self.literals.extend(fresh);
+                self.literals.extend(plainly(&lost));
             }
         }
         Ok(())
@@ -171,6 +172,18 @@ impl Context {
             }
         }
         context
+    }
+}
+
+/// What an exact difference says about the order of the two.
+fn plainly(literal: &Condition) -> Option<Condition> {
+    match (&literal.relation, &literal.right) {
+        (Relation::Equal, Expression::Place(place, more)) if *more != 0 => {
+            let relation = if *more > 0 { Relation::Greater } else { Relation::Less };
+            let right = Expression::Place(place.clone(), 0);
+            Some(Condition { left: literal.left.clone(), relation, right })
+        }
+        _ => None,
     }
 }
 
@@ -287,11 +300,32 @@ fn vocabulary(program: &Program, operation: usize, locals: &[Holding]) -> Vec<(E
     }
     let mut all: Vec<_> =
         places.into_iter().map(|(place, ty)| (Expression::Place(place, 0), ty)).collect();
+    all.extend(computed(&program.operations[operation], locals));
     all.extend(program.numbers().into_iter().map(|number| (Expression::Number(number), Type::Int)));
     all.push((Expression::Id, Type::Int));
     all.extend((0..program.structs.len()).map(|ty| (Expression::Null, Type::Ref(ty))));
     all
 }
+
+/// What the preconditions of an operation compute from what its locals hold already.
+fn computed(operation: &Operation, locals: &[Holding]) -> Vec<(Expression, Type)> {
+    let mut found: Vec<(Expression, Type)> = Vec::new();
+    for condition in operation.steps.iter().flat_map(|step| &step.conditions) {
+        for side in [&condition.left, &condition.right] {
+            let plain = matches!(side, Expression::Place(..)) || side.places().is_empty();
+            let mut mentioned = Vec::new();
+            note_locals(side, &mut mentioned);
+            let bound = mentioned.iter().all(|&local| locals[local] != Holding::Unbound);
+            if !plain && bound && !found.iter().any(|(known, _)| known == side) {
+                found.push((side.clone(), Type::Int));
+            }
+        }
+    }
+    found
+}
+
+/// How far apart numbers may be for a context to say how far.
+const FARTHEST: i64 = 4;
 
 /// What is known between two values, at its strongest.
 fn strongest(
@@ -316,6 +350,14 @@ fn strongest(
         return None;
     }
     let holds = |relation| path.solver.known(Literal { left, relation, right }) == Some(true);
+    if let (Expression::Place(..), Expression::Place(place, _)) = (left_side, right_side)
+        && let Some(more) = path.solver.exact_difference(left, right)
+        && more != 0
+        && more.abs() <= FARTHEST
+    {
+        let right = Expression::Place(place.clone(), more);
+        return Some(Condition { left: left_side.clone(), relation: Relation::Equal, right });
+    }
     let relation = relations.iter().copied().find(|&relation| holds(relation))?;
     Some(Condition { left: left_side.clone(), relation, right: right_side.clone() })
 }

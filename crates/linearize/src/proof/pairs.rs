@@ -150,6 +150,45 @@ pub fn ends_early(
     Ok(false)
 }
 
+/// Whether instance 0, which stood after `begun` sub-operations and has just ended, can as well go
+/// on as one of `roles`, which begin alike, before `after_it`; what came after it, if complete, may
+/// then have another role too.
+pub fn ends_in_another_role(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    (begun, roles): (usize, &[usize]),
+    after_it: &Part,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let program = path.program;
+    let own = runner.operations[0];
+    for &role in roles {
+        let mut operations = runner.operations.to_vec();
+        operations[0] = role;
+        let mut start = start.clone();
+        start.locals[0].resize(program.operations[role].locals.len(), None);
+        let mut guesses = runner.guesses.clone();
+        guesses[0].resize(program.operations[role].locals.len(), None);
+        let rest = Part { instance: 0, steps: begun..program.operations[role].steps.len() };
+        let parts = [rest, after_it.clone()];
+        let mut runner = Runner { operations: &operations, guesses, wanted: None };
+        if attempt(path, &mut runner, &start, &parts, reached, &[(0, own)])? {
+            return Ok(true);
+        }
+        if is_whole(path, &runner, after_it) {
+            let (start, parts, runner) = (&start, &parts, &runner);
+            let instance = after_it.instance;
+            let other = RoleRun { runner, start, parts, reached, instance, also: None };
+            if other.any_beside(path, (0, own))? {
+                return Ok(true);
+            }
+        }
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
 fn is_whole(path: &Path<'_>, runner: &Runner<'_>, part: &Part) -> bool {
     let steps = path.program.operations[runner.operations[part.instance]].steps.len();
     part.steps == (0..steps)

@@ -524,12 +524,26 @@ impl Solver {
                 both.map(|(one, other)| (one - other, Relation::Equal))
             }
             (Term::Modulo(x, i, n), Term::Modulo(y, j, m)) if n == m => {
-                let apart = self.fixed(x, y)? + i - j;
-                let same = apart.rem_euclid(n) == 0;
-                Some((0, if same { Relation::Equal } else { Relation::NotEqual }))
+                let (least, most) = (-self.bound(y, x), self.bound(x, y));
+                if least == most {
+                    let same = (least + i - j).rem_euclid(n) == 0;
+                    return Some((0, if same { Relation::Equal } else { Relation::NotEqual }));
+                }
+                // Less than one round apart, and not the same.
+                let (least, most) = (least.saturating_add(i - j), most.saturating_add(i - j));
+                let apart = (least > 0 && most < n) || (most < 0 && least > -n);
+                apart.then_some((0, Relation::NotEqual))
             }
             _ => None,
         }
+    }
+
+    /// What the first number is more than the second, if it is known exactly.
+    #[must_use]
+    pub fn exact_difference(&self, left: Value, right: Value) -> Option<i64> {
+        let numbers = self.is_int(left.term) && self.is_int(right.term);
+        let terms = if numbers { self.fixed(left.term, right.term) } else { None };
+        terms.map(|terms| terms + left.offset - right.offset)
     }
 
     /// a - b, if it is known exactly.

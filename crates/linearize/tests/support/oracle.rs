@@ -124,7 +124,8 @@ impl Interpreter<'_> {
         Ok(match expression {
             Expression::Number(number) => *number,
             Expression::Null => 0,
-            Expression::Id => 1_000_000 + number(self.instance),
+            // A number of its own, whose rests tell nothing.
+            Expression::Id => 720_720 * number(self.instance),
             Expression::Place(place, offset) => self.place(place, locals)? + offset,
             Expression::Sum(left, right) => {
                 self.value(left, locals)? + self.value(right, locals)?
