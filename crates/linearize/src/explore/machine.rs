@@ -439,7 +439,7 @@ pub fn identity(instance: usize) -> i64 {
 /// The instance whose identity this is.
 #[must_use]
 pub fn instance_of(identity: i64) -> Option<i64> {
-    (identity >= FIRST_ID && identity % FIRST_ID == 0).then(|| identity / FIRST_ID)
+    (identity >= FIRST_ID && identity % FIRST_ID == 0).then_some(identity / FIRST_ID)
 }
 
 /// Who made a node, and the how-manieth of that instance it is.

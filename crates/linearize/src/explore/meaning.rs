@@ -27,9 +27,19 @@ enum Verb {
 #[derive(Clone, Debug)]
 pub struct Object {
     meaning: Meaning,
-    /// By first role: what the operation is to the object, how many results it has, and what it
-    /// answers in the initial state without arguments or with arguments of 1.
-    verbs: Vec<Option<(Verb, usize, Option<Vec<i64>>)>>,
+    /// By operation; `None` for one that the object does not know.
+    verbs: Vec<Option<Known>>,
+}
+
+/// What is known of an operation.
+#[derive(Clone, Debug)]
+struct Known {
+    /// What it is to the object.
+    verb: Verb,
+    /// How many results it has.
+    results: usize,
+    /// What it answers in the initial state, with arguments of 1.
+    first: Option<Vec<i64>>,
 }
 
 /// The verb of a name, for an object.
@@ -120,8 +130,8 @@ impl Object {
             let call = Call { group, arguments: vec![1; count] };
             let answers = effects_alone(world, &start, 1, &call);
             let first = answers.into_iter().next().map(|(results, _)| results);
-            let arity = operation.locals_of(LocalKind::Result).count();
-            Some((verb, arity, first))
+            let results = operation.locals_of(LocalKind::Result).count();
+            Some(Known { verb, results, first })
         };
         let verbs = world.program.operations.iter().enumerate().map(learn).collect();
         Self { meaning, verbs }
@@ -130,8 +140,8 @@ impl Object {
     /// The object before anything happened.
     #[must_use]
     pub fn start(&self) -> Machine {
-        let looked = self.verbs.iter().flatten().find(|(verb, ..)| *verb == Verb::Look);
-        let answer = looked.and_then(|(_, _, first)| first.as_ref()?.first().copied());
+        let looked = self.verbs.iter().flatten().find(|known| known.verb == Verb::Look);
+        let answer = looked.and_then(|known| known.first.as_ref()?.first().copied());
         let globals = match self.meaning {
             Meaning::Counter | Meaning::Register => vec![answer.unwrap_or(0)],
             _ => Vec::new(),
@@ -142,7 +152,9 @@ impl Object {
     /// What a call does in a state of the object.
     #[must_use]
     pub fn effects(&self, state: &Machine, call: &Call) -> Vec<(Vec<i64>, Machine)> {
-        let Some((verb, arity, first)) = &self.verbs[call.group] else { return Vec::new() };
+        let Some(Known { verb, results, first }) = &self.verbs[call.group] else {
+            return Vec::new();
+        };
         let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
         let mut next = state.clone();
         let first = first.clone();
@@ -204,7 +216,7 @@ impl Object {
             (Meaning::Register, _) => Some(vec![next.globals[0]]),
         };
         // An operation that returns nothing shows nothing.
-        let shown = answer.map(|answer| if *arity == 0 { Vec::new() } else { answer });
+        let shown = answer.map(|answer| if *results == 0 { Vec::new() } else { answer });
         shown.map(|answer| vec![(answer, next)]).unwrap_or_default()
     }
 }

@@ -6,7 +6,7 @@ use super::ast::{
     Condition, Declaration, Init, Invariant, Mark, Name, Operation, Path, Relation, Spec,
     Statement, Step, Struct, Value, ValueKind,
 };
-use super::lexer::{KEYWORDS, LANGUAGE};
+use super::lexer::{FOREIGN, KEYWORDS, LANGUAGE};
 use spec::cursor::{Failed, Parsed};
 use spec::{Cursor, Diagnostic, Diagnostics, Source, Span, TokenKind, lex};
 
@@ -92,6 +92,8 @@ impl Parser<'_> {
             spec.globals.push(self.declaration_line()?);
         } else if is_name(self.cursor.peek(0), false) {
             spec.operations.push(self.operation()?);
+        } else if let Some(failed) = self.foreign() {
+            return Err(failed);
         } else {
             let expected = "`struct`, a shared variable, `init`, `invariant` or an operation";
             return Err(self.cursor.fail(expected));
@@ -190,6 +192,9 @@ impl Parser<'_> {
             } else {
                 self.cursor.recover(|cursor| at_mark(cursor) || at_item(cursor));
             }
+        }
+        if !has_steps && at_foreign(&self.cursor) {
+            return Err(self.foreign().unwrap_or(Failed));
         }
         if !has_steps {
             let message = format!("the operation `{}` has no sub-operations", name.text);
@@ -310,19 +315,12 @@ impl Parser<'_> {
                 "write each path through the code as a role, `Op/empty`, `Op/found`, and the \
                  condition of the path as a precondition: `1 <x == 0;> return 0;`"
             }
-            "while" | "for" | "do" | "loop" | "retry" => {
+            "while" | "for" | "do" => {
                 "write the last round only: a local that is read before it is written holds \
                  whatever lets the operation go on"
             }
-            "atomic" | "lock" | "unlock" if !self.cursor.is_symbol(1, "=") => {
-                "a sub-operation is atomic as it is; a lock is a variable: \
-                 `1 <lock == 0;> lock = ID;` and `1 <lock == ID;> lock = 0;`"
-            }
             _ => return None,
         };
-        if self.cursor.is_symbol(1, "=") || self.cursor.is_symbol(1, ".") {
-            return None;
-        }
         let message = format!("the language has no `{word}`");
         let label = "expected a sub-operation or a statement";
         self.cursor.error(Diagnostic::new(self.cursor.span(), message, label).help(help));
@@ -369,7 +367,8 @@ impl Parser<'_> {
     }
 
     fn at_statement(&self) -> bool {
-        let keyword = ["free", "READ", "return"].iter().any(|word| self.cursor.is_word(0, word));
+        let keyword = ["free", "READ", "return"].iter().any(|word| self.cursor.is_word(0, word))
+            || at_foreign(&self.cursor);
         let next_is_name = matches!(self.cursor.peek(1), TokenKind::Word(_));
         let plain = is_name(self.cursor.peek(0), false) && !next_is_name;
         keyword || (plain && !at_operation(&self.cursor) && !at_bare_operation(&self.cursor))
@@ -537,6 +536,11 @@ impl Parser<'_> {
         let (text, span): (String, Span) = self.cursor.expect_word(expected)?;
         Ok(Name { text, span })
     }
+}
+
+/// Whether a word of another language stands here.
+fn at_foreign(cursor: &Cursor<'_>) -> bool {
+    FOREIGN.iter().any(|word| cursor.is_word(0, word))
 }
 
 fn at_mark(cursor: &Cursor<'_>) -> bool {
