@@ -127,6 +127,14 @@ fn traps_are_refuted() {
          Set(int k) 1 a = k;",
     );
     check(
+        "a check of an argument that nothing else looks at is no check that makes no difference",
+        "int c; int d; init c = 1; d = 1;
+         Swap/done(int o, int n) 1 <c == o;> 1 d = n; return 1;
+         Swap/kept(int o, int n) 1 <c != o;> return 0;
+         Set(int v) 1 c = v;
+         Get() 1 return d;",
+    );
+    check(
         "a later step reads what an earlier one only checked",
         "struct node { int v, node next }; node Top;
          init node D; D = malloc node; Top = D;

@@ -10,7 +10,7 @@ use crate::model::{LocalKind, Program, Type};
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
 use crate::symbolic::run::{Guesses, Runner};
-use crate::symbolic::solver::{Literal, Value};
+use crate::symbolic::solver::{Literal, Term, Value};
 use crate::symbolic::store::{Mode, Store, sizes};
 use std::ops::Range;
 
@@ -329,7 +329,7 @@ impl RoleRun<'_> {
         let mut guesses = self.runner.guesses.clone();
         guesses[self.instance] = vec![None; operation.locals.len()];
         for local in operation.locals_of(LocalKind::Parameter) {
-            guesses[self.instance][local] = self.reached.locals[self.instance][local];
+            guesses[self.instance][local] = Some(self.argument(path, local));
         }
         let parts: Vec<Part> = parts.collect();
         if self.tries(path, &operations, &parts, &start, guesses.clone(), MOST_GUESSES)? {
@@ -341,6 +341,16 @@ impl RoleRun<'_> {
         let parts = &parts;
         let other = RoleRun { runner: &runner, start: &start, parts, instance, also, ..*self };
         other.any_beside(path, (self.instance, self.runner.operations[self.instance]))
+    }
+
+    /// What the caller gave: what the instance saw of it, or anything if it never looked. Another
+    /// role must then do for whatever it was.
+    fn argument(&self, path: &mut Path<'_>, local: usize) -> Value {
+        let own = &path.program.operations[self.runner.operations[self.instance]];
+        let ty = own.locals[local].ty;
+        self.reached.locals[self.instance][local].unwrap_or_else(|| {
+            Value::of(path.solver.intern(Term::Local(self.instance, local), ty, true))
+        })
     }
 
     /// Like [`RoleRun::any`], beside an instance that already has another role.
@@ -363,7 +373,7 @@ impl RoleRun<'_> {
             let mut guesses = self.runner.guesses.clone();
             guesses[self.instance] = vec![None; operation.locals.len()];
             for local in operation.locals_of(LocalKind::Parameter) {
-                guesses[self.instance][local] = self.reached.locals[self.instance][local];
+                guesses[self.instance][local] = Some(self.argument(path, local));
             }
             let mut runner = Runner { operations: &operations, guesses, wanted: Some(None) };
             let replaced = [beside, (self.instance, own)];
