@@ -95,49 +95,49 @@ fn writes_shared(step: &crate::model::Step) -> bool {
     })
 }
 
-/// How far a specification that is proved is run all the same, to see that its operations end.
-const REHEARSAL: (usize, usize, Duration) = (4, 5_000, Duration::from_millis(500));
+/// How far a specification is run before a proof is looked for: most counterexamples are found at
+/// once, and what is proved has been seen to run.
+const REHEARSAL: (usize, usize, Duration) = (4, 10_000, Duration::from_secs(1));
 
-/// Judges a specification: a proof if there is one, else a search for a counterexample.
+/// Judges a specification: a short search, a proof if there is one, else a long search for a
+/// counterexample.
 #[must_use]
 pub fn judge(program: &Program, bound: Bound) -> Judgement {
-    let until = Instant::now() + bound.time;
-    let (_, refused) = believe(program, Some(until));
+    let (_, refused) = believe(program, Some(Instant::now() + bound.time));
     let mut seen = survey(program, bound.values, bound.memory);
-    let obstacles = if is_out_of_reach(program, bound) {
-        None
-    } else {
-        Some(find(program, Ending::Open, Some(until)))
-    };
-    let proved = obstacles.as_ref().is_some_and(Vec::is_empty) && seen.agrees();
     let (operations, states, time) = REHEARSAL;
-    let far = if proved {
-        Bound {
-            operations: operations.min(bound.operations),
-            states: states.min(bound.states),
-            time: time.min(bound.time),
-            ..bound
-        }
-    } else {
-        bound
+    let short = Bound {
+        operations: operations.min(bound.operations),
+        states: states.min(bound.states),
+        time: time.min(bound.time),
+        ..bound
     };
-    let searched = search(program, far);
+    let reachable = !is_out_of_reach(program, bound);
+    let mut searched = search(program, short);
+    let mut obstacles = Vec::new();
+    let mut proved = false;
+    if searched.counterexample.is_none() {
+        if reachable {
+            obstacles = find(program, Ending::Open, Some(Instant::now() + bound.time));
+            proved = obstacles.is_empty() && seen.agrees();
+        }
+        if !proved {
+            searched = search(program, bound);
+        }
+    }
     seen.note_roles(program, &searched.ended);
     let if_all_end = || {
         let until = Some(Instant::now() + bound.time);
-        obstacles.is_some() && seen.agrees() && find(program, Ending::Assumed, until).is_empty()
+        reachable && seen.agrees() && find(program, Ending::Assumed, until).is_empty()
     };
-    let verdict = if searched.counterexample.is_some() {
-        Verdict::Refuted { if_all_end: if_all_end(), searched }
-    } else if proved {
-        Verdict::Proved
-    } else {
-        let if_all_end = if_all_end();
-        Verdict::NotProved {
-            obstacles: obstacles.clone().unwrap_or_default(),
-            searched,
-            if_all_end,
+    let verdict = match &searched.counterexample {
+        Some(history) => {
+            // A history in which all operations end refutes that, too.
+            let if_all_end = history.calls.iter().any(|call| call.pending) && if_all_end();
+            Verdict::Refuted { if_all_end, searched }
         }
+        None if proved => Verdict::Proved,
+        None => Verdict::NotProved { if_all_end: if_all_end(), obstacles, searched },
     };
     let assumptions = assumptions(program, bound, seen.operations);
     Judgement { refused, verdict, oddities: seen.oddities, assumptions }
