@@ -9,54 +9,10 @@
 #![forbid(unsafe_code)]
 
 pub mod explore;
+pub mod judgement;
 pub mod language;
 pub mod model;
 pub mod proof;
 pub mod symbolic;
 
-use explore::search::{Bound, Searched, search};
-use model::Program;
-use proof::invariants::{Refused, believe};
-use proof::{Obstacle, prove};
-
-/// What is said of a specification.
-#[derive(Clone, Debug)]
-pub struct Judgement {
-    /// Stated invariants that do not hold and were not used.
-    pub refused: Vec<Refused>,
-    /// Proved, refuted or neither.
-    pub verdict: Verdict,
-}
-
-/// Proved, refuted or neither.
-#[derive(Clone, Debug)]
-pub enum Verdict {
-    /// Every history, of any length and number of threads, is linearizable.
-    Proved,
-    /// A history that no sequential order explains.
-    Refuted(Searched),
-    /// Neither a proof nor a counterexample within the bound.
-    NotProved {
-        /// Where the proof stopped; at least one.
-        obstacles: Vec<Obstacle>,
-        /// How far the search went.
-        searched: Searched,
-    },
-}
-
-/// Judges a specification: a proof if there is one, else a search for a counterexample.
-#[must_use]
-pub fn judge(program: &Program, bound: Bound) -> Judgement {
-    let (claims, refused) = believe(program);
-    let obstacles = prove(program, &claims);
-    if obstacles.is_empty() {
-        return Judgement { refused, verdict: Verdict::Proved };
-    }
-    let searched = search(program, bound);
-    let verdict = if searched.counterexample.is_some() {
-        Verdict::Refuted(searched)
-    } else {
-        Verdict::NotProved { obstacles, searched }
-    };
-    Judgement { refused, verdict }
-}
+pub use judgement::{Assumption, Judgement, Verdict, judge};

@@ -20,6 +20,27 @@ pub struct Program {
     pub invariants: Vec<Invariant>,
     /// Operations, one entry a role.
     pub operations: Vec<Operation>,
+    /// Threads that operations are bound to.
+    pub threads: Vec<String>,
+    /// What the operations should mean one after the other, if it is said.
+    pub meaning: Option<Meaning>,
+}
+
+/// A sequential object that callers know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Meaning {
+    /// First in, first out.
+    Queue,
+    /// Last in, first out.
+    Stack,
+    /// Keys that are in or not.
+    Set,
+    /// Keys with values.
+    Map,
+    /// A number that is counted up and down.
+    Counter,
+    /// A cell that is written and read.
+    Register,
 }
 
 /// The type of a value.
@@ -106,6 +127,10 @@ pub struct Operation {
     pub locals: Vec<Local>,
     /// Sub-operations in program order; at least one.
     pub steps: Vec<Step>,
+    /// Whether it is a step of the system that no caller sees.
+    pub internal: bool,
+    /// The thread that alone runs it, as an index of [`Program::threads`].
+    pub thread: Option<usize>,
 }
 
 impl Operation {
@@ -165,9 +190,13 @@ pub enum Statement {
         /// Which allocation of the operation this is.
         site: usize,
     },
-    /// An assignment. `free` and `READ` need no other form: the first does nothing to the state
-    /// (memory is not used again), the second assigns to a hidden local.
+    /// An assignment. `READ` needs no other form: it assigns to a hidden local.
     Assign(Place, Expression),
+    /// A node is given back. That does something only where nodes are used again.
+    Free(Place),
+    /// All stores of the operation so far are in memory. That matters only where there are store
+    /// buffers.
+    Fence,
 }
 
 /// Something that can be assigned.
@@ -194,6 +223,59 @@ pub enum Expression {
     Id,
     /// What a place holds, plus a number.
     Place(Place, i64),
+    /// Two numbers added.
+    Sum(Box<Expression>, Box<Expression>),
+    /// The second number taken from the first.
+    Difference(Box<Expression>, Box<Expression>),
+    /// What is left when a number is divided by a positive one; never negative.
+    Modulo(Box<Expression>, i64),
+}
+
+impl Expression {
+    /// The places that it reads, those inside indices not counted.
+    #[must_use]
+    pub fn places(&self) -> Vec<&Place> {
+        match self {
+            Self::Number(_) | Self::Null | Self::Id => Vec::new(),
+            Self::Place(place, _) => vec![place],
+            Self::Modulo(inner, _) => inner.places(),
+            Self::Sum(left, right) | Self::Difference(left, right) => {
+                let mut places = left.places();
+                places.extend(right.places());
+                places
+            }
+        }
+    }
+
+    /// Calls `visit` with every number that it names, offsets and divisors included.
+    pub fn each_number(&self, visit: &mut impl FnMut(i64)) {
+        match self {
+            Self::Number(number) => visit(*number),
+            Self::Null | Self::Id => {}
+            Self::Place(place, offset) => {
+                visit(*offset);
+                place.each_number(visit);
+            }
+            Self::Modulo(inner, divisor) => {
+                visit(*divisor);
+                inner.each_number(visit);
+            }
+            Self::Sum(left, right) | Self::Difference(left, right) => {
+                left.each_number(visit);
+                right.each_number(visit);
+            }
+        }
+    }
+}
+
+impl Place {
+    fn each_number(&self, visit: &mut impl FnMut(i64)) {
+        match self {
+            Self::Local(_) | Self::Global(_) => {}
+            Self::Element(_, index) => index.each_number(visit),
+            Self::Field(base, _) => base.each_number(visit),
+        }
+    }
 }
 
 /// A claim about all nodes and numbers: when `given` holds, so does `then`.

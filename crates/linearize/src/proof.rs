@@ -22,10 +22,15 @@ pub mod context;
 pub mod footprint;
 pub mod invariants;
 pub mod pairs;
+pub mod pending;
+pub mod standing;
+pub mod weaker;
 
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
 use closure::Prover;
+use invariants::{believe, with_guessed};
+use std::time::Instant;
 
 /// The first sub-operations of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,12 +76,50 @@ pub struct Obstacle {
     pub directly: bool,
     /// The case: which references are the same.
     pub case: Vec<String>,
+    /// Whether the trouble is not the next sub-operation but that it may never come: what `prefix`
+    /// has done can then neither be completed nor left out.
+    pub pending: bool,
+}
+
+/// Which histories are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All: operations may stop for ever anywhere.
+    Open,
+    /// Those in which every operation ends.
+    Assumed,
 }
 
 /// Looks for a proof with the claims that are believed; gives the obstacles if there are any.
+/// No obstacle is a proof only while `claims` had time left; every question that came later counts
+/// as not decided, so that is the same.
 #[must_use]
-pub fn prove(program: &Program, claims: &Claims) -> Vec<Obstacle> {
-    let prover = Prover::new(program, claims);
+pub fn prove(program: &Program, claims: &Claims, ending: Ending) -> Vec<Obstacle> {
+    let prover = Prover::new(program, claims, ending);
     let proper = prefixes(program).into_iter().filter(|prefix| !prefix.is_complete(program));
     proper.filter_map(|prefix| prover.obstacle(prefix)).collect()
+}
+
+/// Looks for a proof with the stated invariants, and if there is none, with simple ones that are
+/// thought up, and without checks that make no difference alone. Gives the obstacles of the first
+/// attempt if all fail.
+#[must_use]
+pub fn find(program: &Program, ending: Ending, until: Option<Instant>) -> Vec<Obstacle> {
+    let (claims, _) = believe(program, until);
+    let obstacles = prove(program, &claims, ending);
+    if obstacles.is_empty() || believed_proves(&with_guessed(program), ending, until) {
+        return Vec::new();
+    }
+    if let Some(weaker) = weaker::without_checks(program, &claims)
+        && (believed_proves(&weaker, ending, until)
+            || believed_proves(&with_guessed(&weaker), ending, until))
+    {
+        return Vec::new();
+    }
+    obstacles
+}
+
+fn believed_proves(program: &Program, ending: Ending, until: Option<Instant>) -> bool {
+    let (claims, _) = believe(program, until);
+    prove(program, &claims, ending).is_empty()
 }

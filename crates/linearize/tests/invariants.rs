@@ -50,7 +50,7 @@ fn invariants_are_believed_only_if_they_are_preserved() {
     ];
     for (invariant, operation, believed) in rows {
         let program = program(&format!("{LIST}{invariant}\n{operation}"));
-        let (claims, refused) = believe(&program);
+        let (claims, refused) = believe(&program, None);
         assert_eq!(claims.believed.len(), usize::from(believed), "{invariant}\n{operation}");
         assert_eq!(refused.len(), usize::from(!believed));
     }
@@ -60,7 +60,7 @@ fn invariants_are_believed_only_if_they_are_preserved() {
 fn an_invariant_that_leans_on_a_refused_one_is_refused_too() {
     let text = "int a; int b;\ninvariant a == 0;\ninvariant b == 0;\n\
         Op() 1 b = a;\nBreak() 1 a = 1;";
-    let (claims, refused) = believe(&program(text));
+    let (claims, refused) = believe(&program(text), None);
     assert!(claims.believed.is_empty());
     assert_eq!(refused.len(), 2);
 }
@@ -72,7 +72,7 @@ fn a_false_invariant_does_not_make_a_proof() {
         Read() int x; 1 x = a; 1 return x; return a;\nWrite() 1 a = 1;";
     let judgement = judge(&program(text), Bound::default());
     assert_eq!(judgement.refused.len(), 1);
-    assert!(matches!(judgement.verdict, Verdict::Refuted(_)));
+    assert!(matches!(judgement.verdict, Verdict::Refuted { .. }));
 }
 
 /// The letters of two prefixes, and for each case whether they can be swapped; no case: the
@@ -83,7 +83,7 @@ fn pairs_are_derived_from_what_the_sub_operations_mean() {
         A() 1 <lock == 0;> lock = ID; 1 <lock == ID;> lock = 0;\n\
         B(int i) 1 r[i] = 1; 1 READ x;\nC(int i) int v; 1 v = r[i]; 1 return v;";
     let program = program(text);
-    let (claims, _) = believe(&program);
+    let (claims, _) = believe(&program, None);
     let prefixes = prefixes(&program);
     let rows: [(&str, &str, &[bool]); 6] = [
         ("a", "a", &[]),

@@ -95,6 +95,39 @@ fn mistakes_are_reported_where_they_are() {
     }
 }
 
+/// What people write who think in C gets one error, and a hint what to write instead.
+#[test]
+fn words_of_other_languages_get_a_hint() {
+    let rows = [
+        ("int a;\nOp() 1 if (a == 0) a = 1;", "the language has no `if`", "as a role"),
+        ("int a;\nOp() if (a == 0) 1 a = 1;", "the language has no `if`", "as a role"),
+        ("int a;\nOp() 1 while (a != 0) a = 1;", "the language has no `while`", "last round"),
+        ("int a;\nOp() 1 <a == 0 && a != 1;> a = 1;", "`&&` does not join conditions", "by `;`"),
+        ("int a;\nOp() 1 <a == 0 || a == 1;> a = 1;", "`||` does not join conditions", "one role"),
+        ("int a;\nOp() 1 a++;", "the language has no `++`", "a = a + 1;"),
+        ("int a;\nOp() 1 a += 2;", "the language has no `+=`", "a = a + 1;"),
+        ("int a;\nOp() 1 a = a % 0;", "a rest needs a divisor of 1 or more", "positive"),
+        ("int a\nint b;\nOp() 1 a = b;", "`;` is missing after `a`", "to end the declaration"),
+        ("int a;\nOp() int x 1 x = a;", "`;` is missing after `x`", "to end the declaration"),
+        (
+            "struct n { int v };\nn a\nOp() 1 a = NULL;",
+            "`;` is missing after `a`",
+            "to end the declaration",
+        ),
+        ("int a;\nabstract heap;\nOp() 1 a = 1;", "unknown object `heap`", "known object"),
+        ("int a;\nabstract queue;\nOp() 1 a = 1;", "a queue has no operation `Op`", "usual names"),
+        ("int a;\nOp() 1 a = ID % 2;", "`ID` only tells operations apart", "computed with"),
+    ];
+    for (text, message, hint) in rows {
+        let found = errors(text);
+        assert_eq!(found.len(), 1, "{found:?} in\n{text}");
+        assert_eq!(found[0].2, message, "in\n{text}");
+        let source = Source::new("test", text);
+        let shown = read(&source).map(|_| ()).unwrap_err().render(&source, false);
+        assert!(shown.contains(hint), "{hint:?} is missing from\n{shown}");
+    }
+}
+
 #[test]
 fn all_mistakes_of_a_file_are_reported() {
     let text = "struct n { nod v };\nint a;\nOp()\n  1 b = 1;\n  3 a = 1;\n  1 a = = 2;\n  1 <a > c> a = NULL;\nE()\n";

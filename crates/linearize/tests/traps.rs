@@ -11,7 +11,75 @@ fn check(why: &str, text: &str) {
     let program =
         read(&source).unwrap_or_else(|errors| panic!("{}", errors.render(&source, false)));
     let verdict = judge(&program, Bound::default()).verdict;
-    assert!(matches!(verdict, Verdict::Refuted(_)), "{why}: {verdict:?}\n{text}");
+    assert!(matches!(verdict, Verdict::Refuted { .. }), "{why}: {verdict:?}\n{text}");
+}
+
+/// What is linearizable if all operations end, and is not if one may stop for ever: the history has
+/// an operation that does not return, and the assumption under which there is a proof is told.
+fn check_pending(why: &str, text: &str) {
+    let source = Source::new("trap", text);
+    let program =
+        read(&source).unwrap_or_else(|errors| panic!("{}", errors.render(&source, false)));
+    let verdict = judge(&program, Bound::default()).verdict;
+    let Verdict::Refuted { searched, if_all_end } = verdict else {
+        panic!("{why}: {verdict:?}\n{text}");
+    };
+    assert!(if_all_end, "{why}: not proved even if all operations end\n{text}");
+    let history = searched.counterexample.expect("a history");
+    assert!(history.calls.iter().any(|call| call.pending), "{why}: {history:?}");
+}
+
+#[test]
+fn operations_that_never_end_are_judged() {
+    check_pending(
+        "a lease is expired while its holder has written half",
+        "int lease; int a; int b;
+         Write(int v) 1 <lease == 0;> lease = ID; 1 <lease == ID;> a = v; 1 <lease == ID;> b = v;
+                      1 <lease == ID;> lease = 0;
+         internal Expire() 1 <lease != 0;> lease = 0;
+         Read() 1 <lease == 0;> return a; return b;",
+    );
+    check_pending(
+        "a lock is broken by whoever finds it taken",
+        "int lock; int a; int b;
+         Write(int v) 1 <lock == 0;> lock = ID; 1 <lock == ID;> a = v; b = 0; 1 <lock == ID;> b = v; lock = 0;
+         internal Break() 1 <lock != 0;> lock = 0;
+         Read() 1 <lock == 0;> return a; return b;",
+    );
+    check_pending(
+        "a transfer is revoked between its two halves",
+        "int owner; int x; int y;
+         Move(int v) 1 <owner == 0;> owner = ID; 1 <owner == ID;> x = x - v; 1 <owner == ID;> y = y + v;
+                     1 <owner == ID;> owner = 0;
+         internal Revoke() 1 <owner != 0;> owner = 0;
+         Sum() 1 <owner == 0;> return x + y;",
+    );
+}
+
+/// What stays a proof although operations may stop anywhere: what they did is left out or ended.
+#[test]
+fn operations_that_never_end_do_no_harm_where_they_do_none() {
+    for (why, text) in [
+        (
+            "a lock that is held for ever lets nobody see anything",
+            "int lock; int a; int b;
+             Write(int v) 1 <lock == 0;> lock = ID; 1 <lock == ID;> a = v; 1 <lock == ID;> b = v;
+                          1 <lock == ID;> lock = 0;
+             Read() 1 <lock == 0;> return a; return b;",
+        ),
+        (
+            "what has been shown is completed",
+            "int a; int b; Set(int v) 1 a = v; 1 READ a; Get() 1 return a;",
+        ),
+        (
+            "only reading leaves nothing",
+            "int a; Read() int x; 1 x = a; 1 <a == x;> return x; Set(int v) 1 a = v;",
+        ),
+    ] {
+        let program = read(&Source::new("trap", text)).unwrap();
+        let verdict = judge(&program, Bound::default()).verdict;
+        assert!(matches!(verdict, Verdict::Proved), "{why}: {verdict:?}\n{text}");
+    }
 }
 
 #[test]
@@ -57,6 +125,14 @@ fn traps_are_refuted() {
          Get/one() int x; 1 x = a; 1 <a == x;> return 1; t = t + 1;
          Get/two() int x; 1 x = a; 1 <a != x;> return 2; t = t + 1;
          Set(int k) 1 a = k;",
+    );
+    check(
+        "a check of an argument that nothing else looks at is no check that makes no difference",
+        "int c; int d; init c = 1; d = 1;
+         Swap/done(int o, int n) 1 <c == o;> 1 d = n; return 1;
+         Swap/kept(int o, int n) 1 <c != o;> return 0;
+         Set(int v) 1 c = v;
+         Get() 1 return d;",
     );
     check(
         "a later step reads what an earlier one only checked",

@@ -1,35 +1,44 @@
 //! A history that no sequential order explains, told so that a reader can follow it.
 
-use super::explain::{arguments, results};
 use super::machine::{Machine, instance_of, maker};
+use super::monitor::{arguments, results};
 use super::search::Instance;
 use crate::model::{LocalKind, Mark, Operation, Program, Type};
 use serde::Serialize;
 use std::rc::Rc;
 
-/// One sub-operation that ran.
+/// One sub-operation that ran, or one store that came out of a buffer.
 #[derive(Clone, Debug)]
 pub struct Event {
     number: usize,
     operation: usize,
-    step: usize,
+    /// `None` for a store that came out of a buffer.
+    step: Option<usize>,
     machine: Rc<Machine>,
     after: Rc<Instance>,
 }
 
 impl Event {
-    /// Instance `number`, which stood at `before`, ran its next sub-operation.
+    /// An instance, which stood at `before`, ran its next sub-operation.
     #[must_use]
-    pub fn new(
-        number: usize,
-        before: &Instance,
-        machine: &Rc<Machine>,
-        after: &Rc<Instance>,
-    ) -> Self {
+    pub fn new(before: &Instance, machine: &Rc<Machine>, after: &Rc<Instance>) -> Self {
+        Self { step: Some(before.done), ..Self::flush(before, machine, after) }
+    }
+
+    /// The instance as it stood after the sub-operation; `None` for a store that came out of a
+    /// buffer.
+    #[must_use]
+    pub fn ran(&self) -> Option<&Instance> {
+        self.step.map(|_| &*self.after)
+    }
+
+    /// The oldest store of an instance's buffer reached memory.
+    #[must_use]
+    pub fn flush(before: &Instance, machine: &Rc<Machine>, after: &Rc<Instance>) -> Self {
         Self {
-            number,
+            number: before.number - 1,
             operation: before.operation,
-            step: before.done,
+            step: None,
             machine: Rc::clone(machine),
             after: Rc::clone(after),
         }
@@ -60,8 +69,10 @@ pub struct CallShown {
     pub results: Vec<String>,
     /// Its first sub-operation, as an index of the steps.
     pub begins: usize,
-    /// Its last sub-operation.
+    /// Its last sub-operation that ran.
     pub ends: usize,
+    /// Whether it has not returned.
+    pub pending: bool,
 }
 
 /// One sub-operation of a history.
@@ -103,15 +114,15 @@ pub fn tell(program: &Program, events: &[Event]) -> History {
     let mut locals_before: Vec<Vec<Cell>> = vec![Vec::new(); count];
     for event in events {
         let operation = &program.operations[event.operation];
-        let step = &operation.steps[event.step];
+        let step = event.step.map(|step| &operation.steps[step]);
         let after = cells(program, &event.machine);
         let locals = locals(operation, &event.after);
         let fresh = |cell: &&Cell| !locals_before[event.number].contains(cell);
         steps.push(StepShown {
             call: event.number,
-            label: step.label.clone(),
-            text: step.text.clone(),
-            by_any_thread: step.mark == Mark::Any,
+            label: step.map(|step| step.label.clone()).unwrap_or_default(),
+            text: step.map_or("a store reaches memory".to_owned(), |step| step.text.clone()),
+            by_any_thread: step.is_some_and(|step| step.mark == Mark::Any),
             locals: locals.iter().filter(fresh).cloned().collect(),
             changed: after.iter().filter(|cell| !before.contains(cell)).cloned().collect(),
             state: after.iter().filter(|cell| is_set(cell)).cloned().collect(),
@@ -132,7 +143,7 @@ fn calls(program: &Program, events: &[Event]) -> Vec<CallShown> {
     let mut calls: Vec<CallShown> = Vec::new();
     let mut thread_ends: Vec<usize> = Vec::new();
     for number in 0..count {
-        let mine = |event: &Event| event.number == number;
+        let mine = |event: &Event| event.number == number && event.step.is_some();
         let begins = events.iter().position(mine);
         let (Some(begins), Some(ends)) = (begins, events.iter().rposition(mine)) else { continue };
         let last = &events[ends];
@@ -142,14 +153,20 @@ fn calls(program: &Program, events: &[Event]) -> Vec<CallShown> {
             thread_ends.push(0);
             thread_ends.len() - 1
         });
-        thread_ends[thread] = ends;
         let operation = &program.operations[last.operation];
+        let pending = last.after.done < operation.steps.len();
+        // What has not returned keeps its thread.
+        thread_ends[thread] = if pending { usize::MAX } else { ends };
         let typed = |kind, values: Vec<Option<i64>>| {
             let types = operation.locals_of(kind).map(|local| operation.locals[local].ty);
             types.zip(values).map(|(ty, value)| show(ty, value)).collect()
         };
         let given = arguments(operation, &last.after.locals);
-        let given_back = results(operation, &last.after.locals).into_iter().map(Some).collect();
+        let given_back = if pending {
+            Vec::new()
+        } else {
+            results(operation, &last.after.locals).into_iter().map(Some).collect()
+        };
         calls.push(CallShown {
             thread: thread + 1,
             operation: operation.title(),
@@ -157,6 +174,7 @@ fn calls(program: &Program, events: &[Event]) -> Vec<CallShown> {
             results: typed(LocalKind::Result, given_back),
             begins,
             ends,
+            pending,
         });
     }
     calls
@@ -194,7 +212,19 @@ fn cells(program: &Program, machine: &Machine) -> Vec<Cell> {
     cells
 }
 
+/// The shared cells of a state that are not 0 or NULL.
+#[must_use]
+pub fn shown(program: &Program, machine: &Machine) -> Vec<Cell> {
+    cells(program, machine).into_iter().filter(is_set).collect()
+}
+
 /// A value as a reader sees it.
+#[must_use]
+pub fn value_text(ty: Type, value: i64) -> String {
+    show(ty, Some(value))
+}
+
+/// A value, if there is one, as a reader sees it.
 fn show(ty: Type, value: Option<i64>) -> String {
     match (ty, value) {
         (_, None) => "_".to_owned(),

@@ -25,6 +25,8 @@ pub struct Spec {
     pub invariants: Vec<Invariant>,
     /// Operations.
     pub operations: Vec<Operation>,
+    /// The object that the operations should be, one after the other.
+    pub meaning: Option<Name>,
 }
 
 /// `struct NAME { … };`
@@ -84,6 +86,10 @@ pub struct Operation {
     pub locals: Vec<Declaration>,
     /// Its sub-operations, in program order.
     pub steps: Vec<Step>,
+    /// Whether `internal` stands before it.
+    pub internal: bool,
+    /// The thread after `on`.
+    pub thread: Option<Name>,
 }
 
 /// Which thread executes a sub-operation.
@@ -170,7 +176,7 @@ impl Relation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Condition {
     /// Left side.
-    pub left: Path,
+    pub left: Value,
     /// The comparison.
     pub relation: Relation,
     /// Right side.
@@ -195,6 +201,8 @@ pub enum Statement {
     Read(Path),
     /// `return VALUE;`
     Return(Value),
+    /// `fence;`
+    Fence(Span),
 }
 
 /// A variable, an element of an array, or a field reached from one.
@@ -203,22 +211,11 @@ pub struct Path {
     /// The variable.
     pub root: Name,
     /// The index, for an array.
-    pub index: Option<Index>,
+    pub index: Option<Box<Value>>,
     /// The fields to follow.
     pub fields: Vec<Name>,
     /// The whole path.
     pub span: Span,
-}
-
-/// What stands in `[ ]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Index {
-    /// A number.
-    Number(i64),
-    /// The operation's identity.
-    Id(Span),
-    /// A variable plus a number.
-    Variable(Name, i64),
 }
 
 /// The right side of an assignment or comparison.
@@ -241,4 +238,10 @@ pub enum ValueKind {
     Number(i64),
     /// What a path holds, plus a number.
     Path(Path, i64),
+    /// Two values added.
+    Sum(Box<Value>, Box<Value>),
+    /// The second value taken from the first.
+    Difference(Box<Value>, Box<Value>),
+    /// The rest of a value when divided by a number.
+    Modulo(Box<Value>, i64),
 }

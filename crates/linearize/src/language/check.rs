@@ -5,8 +5,8 @@ mod names;
 use super::ast::{self, Name, Relation, ValueKind};
 use super::printer;
 use crate::model::{
-    Code, Condition, Expression, Field, Global, Invariant, Local, LocalKind, Operation, Place,
-    Program, Statement, Step, Struct, Type,
+    Code, Condition, Expression, Field, Global, Invariant, Local, LocalKind, Meaning, Operation,
+    Place, Program, Statement, Step, Struct, Type,
 };
 use names::unknown;
 use spec::{Diagnostic, Diagnostics, Source, Span};
@@ -31,6 +31,9 @@ pub fn check(tree: &ast::Spec, source: &Source, errors: &mut Diagnostics) -> Pro
     }
     for operation in &tree.operations {
         checker.operation(operation);
+    }
+    if let Some(name) = &tree.meaning {
+        checker.meaning(name);
     }
     checker.roles_agree(&tree.operations);
     checker.sizes(tree, source);
@@ -200,7 +203,39 @@ impl Checker<'_> {
                 span: step.span,
             });
         }
-        self.program.operations.push(Operation { name, role, locals: scope.locals, steps });
+        let thread = operation.thread.as_ref().map(|name| self.thread(name));
+        let internal = operation.internal;
+        let locals = scope.locals;
+        self.program.operations.push(Operation { name, role, locals, steps, internal, thread });
+    }
+
+    fn thread(&mut self, name: &Name) -> usize {
+        let known = self.program.threads.iter().position(|thread| *thread == name.text);
+        known.unwrap_or_else(|| {
+            self.program.threads.push(name.text.clone());
+            self.program.threads.len() - 1
+        })
+    }
+
+    fn meaning(&mut self, name: &Name) {
+        let all = [
+            ("queue", Meaning::Queue),
+            ("stack", Meaning::Stack),
+            ("set", Meaning::Set),
+            ("map", Meaning::Map),
+            ("counter", Meaning::Counter),
+            ("register", Meaning::Register),
+        ];
+        let found = all.iter().find(|(known, _)| *known == name.text);
+        let Some(&(_, meaning)) = found else {
+            self.errors.push(unknown("object", name, all.iter().map(|(known, _)| *known)));
+            return;
+        };
+        self.program.meaning = Some(meaning);
+        for strange in crate::explore::meaning::unknown(&self.program, meaning) {
+            let message = format!("a {} has no operation `{strange}`", name.text);
+            self.error(name.span, message, "expected the usual names of its operations");
+        }
     }
 
     /// The roles of an operation must look alike from outside.
@@ -217,6 +252,11 @@ impl Checker<'_> {
                 let message = format!("the roles of `{name}` take different arguments");
                 let label = format!("expected ({})", types(first).join(", "));
                 self.error(operation.name.span, message, label);
+            }
+            if first.internal != operation.internal {
+                let name = &operation.name.text;
+                let message = format!("some roles of `{name}` are internal and some are not");
+                self.error(operation.name.span, message, "expected the same for all roles");
             }
         }
     }
@@ -244,8 +284,8 @@ impl Checker<'_> {
     }
 
     fn condition(&mut self, condition: &ast::Condition, scope: &Scope) -> Option<Condition> {
-        let left = self.place(&condition.left, scope);
-        let ty = left.as_ref().map(|place| self.program.type_of(place, &scope.locals));
+        let ty = self.type_of_value(&condition.left, scope);
+        let left = ty.and_then(|ty| self.value(&condition.left, Some(ty), scope));
         let right = self.value(&condition.right, ty, scope);
         let (left, ty) = (left?, ty?);
         let ordered = !matches!(condition.relation, Relation::Equal | Relation::NotEqual);
@@ -257,7 +297,6 @@ impl Checker<'_> {
             self.error(condition.left.span, message, "expected an int here, or `==` or `!=`");
             return None;
         }
-        let left = Expression::Place(left, 0);
         Some(Condition { left, relation: condition.relation, right: right? })
     }
 
@@ -278,8 +317,9 @@ impl Checker<'_> {
                     let message = format!("`{}` is a number and cannot be freed", name.text);
                     self.error(name.span, message, "expected a reference");
                 }
-                Vec::new()
+                vec![Statement::Free(place)]
             }
+            ast::Statement::Fence(_) => vec![Statement::Fence],
             ast::Statement::Assign(target, value) => {
                 let place = self.place(target, scope);
                 let ty = place.as_ref().map(|place| self.program.type_of(place, &scope.locals));
@@ -351,17 +391,44 @@ impl Checker<'_> {
             self.error(value.span, "`return` outside an operation", "expected it in an operation");
             return None;
         }
-        let ty = match &value.kind {
+        let ty = self.type_of_value(value, scope)?;
+        let value = self.value(value, Some(ty), scope)?;
+        let place = scope.hidden(ty, LocalKind::Result, "return".to_owned());
+        Some(vec![Statement::Assign(place, value)])
+    }
+
+    /// The type of a value by itself; an error in it is reported.
+    fn type_of_value(&mut self, value: &ast::Value, scope: &Scope) -> Option<Type> {
+        Some(match &value.kind {
             ValueKind::Path(path, _) => {
                 let place = self.place(path, scope)?;
                 self.program.type_of(&place, &scope.locals)
             }
             ValueKind::Null => Type::Ref(0),
-            ValueKind::Id | ValueKind::Number(_) => Type::Int,
-        };
-        let value = self.value(value, Some(ty), scope)?;
-        let place = scope.hidden(ty, LocalKind::Result, "return".to_owned());
-        Some(vec![Statement::Assign(place, value)])
+            _ => Type::Int,
+        })
+    }
+
+    /// Two numbers that something is computed from.
+    fn both(
+        &mut self,
+        left: &ast::Value,
+        right: &ast::Value,
+        scope: &Scope,
+    ) -> Option<(Box<Expression>, Box<Expression>)> {
+        let left = self.operand(left, scope);
+        let right = self.operand(right, scope);
+        Some((left?, right?))
+    }
+
+    /// A number that something is computed from.
+    fn operand(&mut self, value: &ast::Value, scope: &Scope) -> Option<Box<Expression>> {
+        if matches!(value.kind, ValueKind::Id) {
+            let message = "`ID` only tells operations apart";
+            self.error(value.span, message, "expected a number that can be computed with");
+            return None;
+        }
+        self.value(value, Some(Type::Int), scope).map(Box::new)
     }
 
     /// A value that should have type `wanted`; `None` for a type that is itself in error.
@@ -391,6 +458,18 @@ impl Checker<'_> {
                     self.error(value.span, message, "expected a reference without `+` or `-`");
                 }
                 (Expression::Place(place, *offset), Some(ty))
+            }
+            ValueKind::Sum(left, right) => {
+                let (left, right) = self.both(left, right, scope)?;
+                (Expression::Sum(left, right), Some(Type::Int))
+            }
+            ValueKind::Difference(left, right) => {
+                let (left, right) = self.both(left, right, scope)?;
+                (Expression::Difference(left, right), Some(Type::Int))
+            }
+            ValueKind::Modulo(inner, divisor) => {
+                let inner = self.operand(inner, scope)?;
+                (Expression::Modulo(inner, *divisor), Some(Type::Int))
             }
         };
         let wanted = wanted?;
@@ -457,17 +536,9 @@ impl Checker<'_> {
         global.map(Place::Global)
     }
 
-    fn element(&mut self, root: &Name, index: &ast::Index, scope: &Scope) -> Option<Place> {
+    fn element(&mut self, root: &Name, index: &ast::Value, scope: &Scope) -> Option<Place> {
         let place = self.find(root, scope);
-        let index = match index {
-            ast::Index::Number(number) => Some(Expression::Number(*number)),
-            ast::Index::Id(_) if scope.has_id => Some(Expression::Id),
-            ast::Index::Id(span) => {
-                self.error(*span, "`ID` outside an operation", "expected another index");
-                None
-            }
-            ast::Index::Variable(name, offset) => self.index(name, *offset, scope),
-        };
+        let index = self.index(index, scope);
         match place? {
             Place::Global(global) if self.program.globals[global].array => {
                 Some(Place::Element(global, Box::new(index?)))
@@ -480,15 +551,14 @@ impl Checker<'_> {
         }
     }
 
-    fn index(&mut self, name: &Name, offset: i64, scope: &Scope) -> Option<Expression> {
-        let place = self.variable(name, scope)?;
-        let have = self.program.type_of(&place, &scope.locals);
+    fn index(&mut self, index: &ast::Value, scope: &Scope) -> Option<Expression> {
+        let have = self.type_of_value(index, scope)?;
         if have != Type::Int {
-            let message = format!("`{}` is of type {}", name.text, self.type_name(have));
-            self.error(name.span, message, "expected an index of type int");
+            let message = format!("the index is of type {}", self.type_name(have));
+            self.error(index.span, message, "expected an index of type int");
             return None;
         }
-        Some(Expression::Place(place, offset))
+        self.value(index, Some(Type::Int), scope)
     }
 }
 

@@ -1,17 +1,20 @@
-//! Tokens to tree, by recursive descent without recursion: no construct nests, so no input can
-//! exhaust the stack. After an error the parser goes on at the next statement, sub-operation or
+//! Tokens to tree, by recursive descent: only parentheses and indices nest, a few levels deep, so no
+//! input can exhaust the stack. After an error the parser goes on at the next statement, sub-operation or
 //! declaration, so that one run reports every error.
 
 use super::ast::{
-    Condition, Declaration, Index, Init, Invariant, Mark, Name, Operation, Path, Relation, Spec,
+    Condition, Declaration, Init, Invariant, Mark, Name, Operation, Path, Relation, Spec,
     Statement, Step, Struct, Value, ValueKind,
 };
-use super::lexer::{KEYWORDS, LANGUAGE};
+use super::lexer::{FOREIGN, KEYWORDS, LANGUAGE};
 use spec::cursor::{Failed, Parsed};
 use spec::{Cursor, Diagnostic, Diagnostics, Source, Span, TokenKind, lex};
 
 /// Numbers beyond this are refused: the solver adds them up and must not overflow.
 const LARGEST: i64 = 1 << 31;
+
+/// How deep parentheses and indices may nest, and how many values may be added up.
+const DEEPEST: usize = 4;
 
 /// How many fields a path may follow.
 const LONGEST_PATH: usize = 8;
@@ -20,7 +23,8 @@ const LONGEST_PATH: usize = 8;
 #[must_use]
 pub fn parse(source: &Source, errors: &mut Diagnostics) -> Spec {
     let tokens = lex(source, &LANGUAGE, errors);
-    let mut parser = Parser { cursor: Cursor::new(&tokens, errors) };
+    let mut parser =
+        Parser { cursor: Cursor::new(&tokens, errors), types: vec!["int".to_owned()], depth: 0 };
     let mut spec = Spec::default();
     while !parser.cursor.at_end() {
         let before = parser.cursor.progress();
@@ -36,13 +40,18 @@ pub fn parse(source: &Source, errors: &mut Diagnostics) -> Spec {
 
 /// Whether an item of the specification plainly begins here.
 fn at_item(cursor: &Cursor<'_>) -> bool {
-    let keyword = ["struct", "init", "invariant"].iter().any(|word| cursor.is_word(0, word));
+    let keyword = ["struct", "init", "invariant"].iter().any(|word| cursor.is_word(0, word))
+        || at_abstract(cursor);
     keyword || at_declaration(cursor) || at_operation(cursor)
 }
 
 /// `TYPE NAME` can only be a declaration, or a nameless-list operation followed by its locals.
 fn at_declaration(cursor: &Cursor<'_>) -> bool {
     is_name(cursor.peek(0), true) && is_name(cursor.peek(1), false)
+}
+
+fn at_abstract(cursor: &Cursor<'_>) -> bool {
+    cursor.is_word(0, "abstract") && is_name(cursor.peek(1), false)
 }
 
 fn at_operation(cursor: &Cursor<'_>) -> bool {
@@ -61,6 +70,10 @@ fn is_name(token: &TokenKind, type_allowed: bool) -> bool {
 
 struct Parser<'a> {
     cursor: Cursor<'a>,
+    /// The types known so far.
+    types: Vec<String>,
+    /// How deep parentheses and indices nest here.
+    depth: usize,
 }
 
 impl Parser<'_> {
@@ -71,10 +84,16 @@ impl Parser<'_> {
             self.init(spec)?;
         } else if self.cursor.is_word(0, "invariant") {
             spec.invariants.push(self.invariant()?);
-        } else if at_declaration(&self.cursor) && self.ends_like_a_declaration() {
+        } else if at_abstract(&self.cursor) {
+            self.cursor.skip();
+            spec.meaning = Some(self.name("`queue`, `stack`, `set`, `map`, `counter` …")?);
+            self.cursor.expect_symbol(";", "to end the line")?;
+        } else if at_declaration(&self.cursor) && self.declares() {
             spec.globals.push(self.declaration_line()?);
         } else if is_name(self.cursor.peek(0), false) {
             spec.operations.push(self.operation()?);
+        } else if let Some(failed) = self.foreign() {
+            return Err(failed);
         } else {
             let expected = "`struct`, a shared variable, `init`, `invariant` or an operation";
             return Err(self.cursor.fail(expected));
@@ -82,14 +101,18 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// `TYPE NAME ;` or `TYPE NAME [`: tells `int x;` from an operation without parentheses.
-    fn ends_like_a_declaration(&self) -> bool {
-        self.cursor.is_symbol(2, ";") || self.cursor.is_symbol(2, "[")
+    /// `TYPE NAME ;` or `TYPE NAME [`, or a known type: tells `int x;`, perhaps without its `;`,
+    /// from an operation without parentheses.
+    fn declares(&self) -> bool {
+        let ends = self.cursor.is_symbol(2, ";") || self.cursor.is_symbol(2, "[");
+        let known = self.types.iter().any(|name| self.cursor.is_word(0, name));
+        !at_abstract(&self.cursor) && (ends || (known && !self.cursor.is_symbol(2, "(")))
     }
 
     fn structure(&mut self) -> Parsed<Struct> {
         self.cursor.skip();
         let name = self.name("a name for the struct")?;
+        self.types.push(name.text.clone());
         self.cursor.expect_symbol("{", "to begin the fields")?;
         let mut fields = Vec::new();
         while !self.cursor.is_symbol(0, "}") {
@@ -141,6 +164,10 @@ impl Parser<'_> {
     }
 
     fn operation(&mut self) -> Parsed<Operation> {
+        let internal = self.cursor.is_word(0, "internal") && is_name(self.cursor.peek(1), false);
+        if internal {
+            self.cursor.skip();
+        }
         let name = self.name("an operation's name")?;
         let role = if self.cursor.eat_symbol("/") {
             Some(self.name("the name of a role after `/`")?)
@@ -149,6 +176,13 @@ impl Parser<'_> {
         };
         let parameters =
             if self.cursor.is_symbol(0, "(") { self.parameters()? } else { Vec::new() };
+        let bound = self.cursor.is_word(0, "on") && is_name(self.cursor.peek(1), false);
+        let thread = if bound {
+            self.cursor.skip();
+            Some(self.name("the name of a thread after `on`")?)
+        } else {
+            None
+        };
         let locals = self.local_declarations()?;
         let mut steps = Vec::new();
         let has_steps = self.mark().is_some();
@@ -159,12 +193,15 @@ impl Parser<'_> {
                 self.cursor.recover(|cursor| at_mark(cursor) || at_item(cursor));
             }
         }
+        if !has_steps && at_foreign(&self.cursor) {
+            return Err(self.foreign().unwrap_or(Failed));
+        }
         if !has_steps {
             let message = format!("the operation `{}` has no sub-operations", name.text);
             let label = "expected a sub-operation after this, such as `1 x = 1;`";
             self.cursor.error(Diagnostic::new(name.span, message, label));
         }
-        Ok(Operation { name, role, parameters, locals, steps })
+        Ok(Operation { name, role, parameters, locals, steps, internal, thread })
     }
 
     fn parameters(&mut self) -> Parsed<Vec<Declaration>> {
@@ -182,7 +219,7 @@ impl Parser<'_> {
 
     fn local_declarations(&mut self) -> Parsed<Vec<Declaration>> {
         let mut locals = Vec::new();
-        while at_declaration(&self.cursor) && self.ends_like_a_declaration() {
+        while at_declaration(&self.cursor) && self.declares() {
             locals.push(self.declaration_line()?);
         }
         Ok(locals)
@@ -190,7 +227,13 @@ impl Parser<'_> {
 
     fn declaration_line(&mut self) -> Parsed<Declaration> {
         let declaration = self.declaration()?;
-        self.cursor.expect_symbol(";", "to end the declaration")?;
+        if !self.cursor.eat_symbol(";") {
+            // Behind the name, where it belongs; what follows is read as if it were there.
+            let end = self.cursor.last_span().end;
+            let message = format!("`;` is missing after `{}`", declaration.name.text);
+            let label = "expected `;` to end the declaration";
+            self.cursor.error(Diagnostic::new(Span::new(end, end), message, label));
+        }
         Ok(declaration)
     }
 
@@ -242,14 +285,51 @@ impl Parser<'_> {
         while !self.cursor.eat_symbol(">") {
             conditions.push(self.condition()?);
             if !self.cursor.eat_symbol(";") && !self.cursor.is_symbol(0, ">") {
-                return Err(self.cursor.fail("`;` or `>` after a condition"));
+                return Err(self.after_condition());
             }
         }
         Ok(conditions)
     }
 
+    /// Something else stands where a condition should have ended.
+    fn after_condition(&mut self) -> Failed {
+        let help = if self.cursor.is_symbol(0, "&&") {
+            "all conditions have to hold: separate them by `;`"
+        } else if self.cursor.is_symbol(0, "||") {
+            "write one role of the operation for each alternative: `Op/this`, `Op/that`"
+        } else {
+            return self.cursor.fail("`;` or `>` after a condition");
+        };
+        let found = self.cursor.peek(0).describe();
+        let message = format!("{found} does not join conditions");
+        let label = "expected `;` or `>` after a condition";
+        self.cursor.error(Diagnostic::new(self.cursor.span(), message, label).help(help));
+        Failed
+    }
+
+    /// Words of other languages, with what to write here instead.
+    fn foreign(&mut self) -> Option<Failed> {
+        let TokenKind::Word(word) = self.cursor.peek(0) else { return None };
+        let help = match word.as_str() {
+            "if" | "else" | "switch" => {
+                "write each path through the code as a role, `Op/empty`, `Op/found`, and the \
+                 condition of the path as a precondition: `1 <x == 0;> return 0;`"
+            }
+            "while" | "for" | "do" => {
+                "write the last round only: a local that is read before it is written holds \
+                 whatever lets the operation go on"
+            }
+            _ => return None,
+        };
+        let message = format!("the language has no `{word}`");
+        let label = "expected a sub-operation or a statement";
+        self.cursor.error(Diagnostic::new(self.cursor.span(), message, label).help(help));
+        self.cursor.skip();
+        Some(Failed)
+    }
+
     fn condition(&mut self) -> Parsed<Condition> {
-        let left = self.path()?;
+        let left = self.value()?;
         let relation = self.relation()?;
         let right = self.value()?;
         Ok(Condition { left, relation, right })
@@ -287,14 +367,23 @@ impl Parser<'_> {
     }
 
     fn at_statement(&self) -> bool {
-        let keyword = ["free", "READ", "return"].iter().any(|word| self.cursor.is_word(0, word));
+        let keyword = ["free", "READ", "return"].iter().any(|word| self.cursor.is_word(0, word))
+            || at_foreign(&self.cursor);
         let next_is_name = matches!(self.cursor.peek(1), TokenKind::Word(_));
         let plain = is_name(self.cursor.peek(0), false) && !next_is_name;
         keyword || (plain && !at_operation(&self.cursor) && !at_bare_operation(&self.cursor))
     }
 
     fn statement(&mut self) -> Parsed<Statement> {
-        let statement = if self.cursor.eat_word("free") {
+        if let Some(failed) = self.foreign() {
+            return Err(failed);
+        }
+        let start = self.cursor.span();
+        let fence = self.cursor.is_word(0, "fence") && self.cursor.is_symbol(1, ";");
+        let statement = if fence {
+            self.cursor.skip();
+            Statement::Fence(start)
+        } else if self.cursor.eat_word("free") {
             Statement::Free(self.name("the variable to free")?)
         } else if self.cursor.eat_word("READ") {
             Statement::Read(self.path()?)
@@ -309,6 +398,17 @@ impl Parser<'_> {
 
     fn assignment(&mut self) -> Parsed<Statement> {
         let target = self.path()?;
+        for (symbol, sign) in [("++", '+'), ("--", '-'), ("+=", '+'), ("-=", '-')] {
+            if self.cursor.is_symbol(0, symbol) {
+                let message = format!("the language has no `{symbol}`");
+                let name = &target.root.text;
+                let help = format!("write it out: `{name} = {name} {sign} 1;`");
+                let label = "expected `=` to assign";
+                let error = Diagnostic::new(self.cursor.span(), message, label).help(help);
+                self.cursor.error(error);
+                return Err(Failed);
+            }
+        }
         self.cursor.expect_symbol("=", "to assign")?;
         if !self.cursor.eat_word("malloc") {
             return Ok(Statement::Assign(target, self.value()?));
@@ -326,7 +426,7 @@ impl Parser<'_> {
     fn path(&mut self) -> Parsed<Path> {
         let root = self.name("a variable, a field or an array element")?;
         let start = root.span;
-        let index = if self.cursor.eat_symbol("[") { Some(self.index()?) } else { None };
+        let index = if self.cursor.eat_symbol("[") { Some(Box::new(self.index()?)) } else { None };
         let mut fields = Vec::new();
         while self.cursor.eat_symbol(".") {
             fields.push(self.name("a field's name after `.`")?);
@@ -341,44 +441,76 @@ impl Parser<'_> {
         Ok(Path { root, index, fields, span })
     }
 
-    fn index(&mut self) -> Parsed<Index> {
-        let span = self.cursor.span();
-        let index = if self.cursor.eat_word("ID") {
-            Index::Id(span)
-        } else if is_name(self.cursor.peek(0), false) {
-            let name = self.name("an index")?;
-            Index::Variable(name, self.offset()?)
-        } else {
-            Index::Number(self.number("an index: a number, a variable or `ID`")?)
-        };
+    fn index(&mut self) -> Parsed<Value> {
+        let index = self.nested(Self::value)?;
         self.cursor.expect_symbol("]", "to end the index")?;
         Ok(index)
     }
 
+    /// Reads something inside parentheses or brackets, not too deep.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
+        if self.depth == DEEPEST {
+            let label = format!("expected at most {DEEPEST} levels");
+            let error = Diagnostic::new(self.cursor.span(), "this is nested too deeply", label);
+            self.cursor.error(error);
+            return Err(Failed);
+        }
+        self.depth += 1;
+        let read = read(self);
+        self.depth -= 1;
+        read
+    }
+
+    /// Values added and subtracted.
     fn value(&mut self) -> Parsed<Value> {
         let start = self.cursor.span();
-        let kind = if self.cursor.eat_word("ID") {
+        let mut value = self.rest()?;
+        for _ in 0..DEEPEST {
+            let adds = self.cursor.is_symbol(0, "+");
+            if !adds && !self.cursor.is_symbol(0, "-") {
+                break;
+            }
+            self.cursor.skip();
+            let right = self.rest()?;
+            let span = start.to(self.cursor.last_span());
+            value = Value { kind: combined(value, right, adds), span };
+        }
+        Ok(value)
+    }
+
+    /// A value, perhaps the rest of it when divided by a number.
+    fn rest(&mut self) -> Parsed<Value> {
+        let start = self.cursor.span();
+        let value = self.atom()?;
+        if !self.cursor.eat_symbol("%") {
+            return Ok(value);
+        }
+        let divisor = self.number("a number to divide by")?;
+        let span = start.to(self.cursor.last_span());
+        if divisor < 1 {
+            let message = "a rest needs a divisor of 1 or more";
+            self.cursor.error(Diagnostic::new(span, message, "expected a positive number"));
+            return Err(Failed);
+        }
+        Ok(Value { kind: ValueKind::Modulo(Box::new(value), divisor), span })
+    }
+
+    fn atom(&mut self) -> Parsed<Value> {
+        let start = self.cursor.span();
+        let kind = if self.cursor.eat_symbol("(") {
+            let inner = self.nested(Self::value)?;
+            self.cursor.expect_symbol(")", "to end the group")?;
+            inner.kind
+        } else if self.cursor.eat_word("ID") {
             ValueKind::Id
         } else if self.cursor.eat_word("NULL") {
             ValueKind::Null
         } else if is_name(self.cursor.peek(0), false) {
-            let path = self.path()?;
-            ValueKind::Path(path, self.offset()?)
+            ValueKind::Path(self.path()?, 0)
         } else {
             ValueKind::Number(self.number("a value: a number, `NULL`, `ID` or a path")?)
         };
         Ok(Value { kind, span: start.to(self.cursor.last_span()) })
-    }
-
-    /// `+ n`, `- n` or nothing.
-    fn offset(&mut self) -> Parsed<i64> {
-        if self.cursor.eat_symbol("+") {
-            self.number("a number to add")
-        } else if self.cursor.eat_symbol("-") {
-            Ok(-self.number("a number to subtract")?)
-        } else {
-            Ok(0)
-        }
     }
 
     fn number(&mut self, expected: &str) -> Parsed<i64> {
@@ -406,6 +538,11 @@ impl Parser<'_> {
     }
 }
 
+/// Whether a word of another language stands here.
+fn at_foreign(cursor: &Cursor<'_>) -> bool {
+    FOREIGN.iter().any(|word| cursor.is_word(0, word))
+}
+
 fn at_mark(cursor: &Cursor<'_>) -> bool {
     let after = |symbol| cursor.is_symbol(1, symbol);
     let opens = after("<") || matches!(cursor.peek(1), TokenKind::Word(_));
@@ -415,4 +552,23 @@ fn at_mark(cursor: &Cursor<'_>) -> bool {
 /// `NAME` directly before a thread mark or a declaration: an operation without parentheses.
 fn at_bare_operation(cursor: &Cursor<'_>) -> bool {
     matches!(cursor.peek(1), TokenKind::Number(_) | TokenKind::Symbol("*"))
+}
+
+/// Two values added or subtracted; numbers are added up at once.
+fn combined(left: Value, right: Value, adds: bool) -> ValueKind {
+    let sign = if adds { 1 } else { -1 };
+    match (left.kind, right.kind) {
+        (ValueKind::Number(one), ValueKind::Number(other)) => ValueKind::Number(one + sign * other),
+        (ValueKind::Path(path, offset), ValueKind::Number(number)) => {
+            ValueKind::Path(path, offset + sign * number)
+        }
+        (ValueKind::Number(number), ValueKind::Path(path, offset)) if adds => {
+            ValueKind::Path(path, offset + number)
+        }
+        (one, other) => {
+            let left = Box::new(Value { kind: one, span: left.span });
+            let right = Box::new(Value { kind: other, span: right.span });
+            if adds { ValueKind::Sum(left, right) } else { ValueKind::Difference(left, right) }
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! Tree to text. What is printed parses to the same tree (a property test holds this).
 
 use super::ast::{
-    Condition, Declaration, Index, Invariant, Mark, Operation, Path, Spec, Statement, Step, Value,
+    Condition, Declaration, Invariant, Mark, Operation, Path, Spec, Statement, Step, Value,
     ValueKind,
 };
 use spec::Printer;
@@ -23,6 +23,9 @@ pub fn print(spec: &Spec) -> String {
             init.body.iter().for_each(|line| out.line(statement(line)));
         });
     }
+    if let Some(meaning) = &spec.meaning {
+        out.line(format!("abstract {};", meaning.text));
+    }
     spec.invariants.iter().for_each(|clause| out.line(invariant(clause)));
     for operation in &spec.operations {
         out.line("");
@@ -33,7 +36,10 @@ pub fn print(spec: &Spec) -> String {
 
 fn print_operation(operation: &Operation, out: &mut Printer) {
     let role = operation.role.as_ref().map(|role| format!("/{}", role.text)).unwrap_or_default();
-    out.line(format!("{}{role}({})", operation.name.text, list(&operation.parameters)));
+    let internal = if operation.internal { "internal " } else { "" };
+    let thread = operation.thread.as_ref().map(|name| format!(" on {}", name.text));
+    let (name, parameters) = (&operation.name.text, list(&operation.parameters));
+    out.line(format!("{internal}{name}{role}({parameters}){}", thread.unwrap_or_default()));
     out.indented(|out| {
         operation.locals.iter().for_each(|local| out.line(declaration(local) + ";"));
         operation.steps.iter().for_each(|one| out.line(step(one)));
@@ -78,7 +84,7 @@ pub fn step(step: &Step) -> String {
 /// A condition, without a semicolon.
 #[must_use]
 pub fn condition(condition: &Condition) -> String {
-    let (left, right) = (path(&condition.left), value(&condition.right));
+    let (left, right) = (value(&condition.left), value(&condition.right));
     format!("{left} {} {right}", condition.relation.symbol())
 }
 
@@ -89,26 +95,34 @@ fn statement(statement: &Statement) -> String {
         Statement::Assign(target, from) => format!("{} = {};", path(target), value(from)),
         Statement::Read(from) => format!("READ {};", path(from)),
         Statement::Return(from) => format!("return {};", value(from)),
+        Statement::Fence(_) => "fence;".to_owned(),
     }
 }
 
 fn path(path: &Path) -> String {
-    let index = match &path.index {
-        None => String::new(),
-        Some(Index::Number(number)) => format!("[{number}]"),
-        Some(Index::Id(_)) => "[ID]".to_owned(),
-        Some(Index::Variable(name, offset)) => format!("[{}{}]", name.text, plus(*offset)),
-    };
+    let index = path.index.as_ref().map(|index| format!("[{}]", value(index))).unwrap_or_default();
     let fields: String = path.fields.iter().map(|field| format!(".{}", field.text)).collect();
     format!("{}{index}{fields}", path.root.text)
 }
 
-fn value(value: &Value) -> String {
-    match &value.kind {
+fn value(of: &Value) -> String {
+    match &of.kind {
         ValueKind::Id => "ID".to_owned(),
         ValueKind::Null => "NULL".to_owned(),
         ValueKind::Number(number) => number.to_string(),
         ValueKind::Path(inner, offset) => path(inner) + &plus(*offset),
+        ValueKind::Sum(left, right) => format!("{} + {}", value(left), grouped(right)),
+        ValueKind::Difference(left, right) => format!("{} - {}", value(left), grouped(right)),
+        ValueKind::Modulo(inner, divisor) => format!("{} % {divisor}", grouped(inner)),
+    }
+}
+
+/// A value that something else is done with.
+fn grouped(inner: &Value) -> String {
+    match &inner.kind {
+        ValueKind::Id | ValueKind::Null | ValueKind::Path(_, 0) => value(inner),
+        ValueKind::Number(0..) | ValueKind::Modulo(..) => value(inner),
+        _ => format!("({})", value(inner)),
     }
 }
 

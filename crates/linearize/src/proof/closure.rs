@@ -3,13 +3,16 @@
 
 use super::context::Context;
 use super::footprint::Footprint;
-use super::pairs::{Part, aliases, ends_late, run, swaps, swaps_in_some_role};
-use super::{Obstacle, Prefix, prefixes};
+use super::pairs::{
+    Part, aliases, ends_early, ends_in_another_role, ends_late, run, swaps, swaps_in_some_role,
+};
+use super::pending::Removable;
+use super::standing::Standing;
+use super::{Ending, Obstacle, Prefix, prefixes};
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
 use crate::symbolic::run::Runner;
-use crate::symbolic::solver::{Term, Value};
 use crate::symbolic::store::{Mode, Store, sizes};
 use std::cell::RefCell;
 
@@ -18,8 +21,11 @@ pub struct Prover<'p> {
     program: &'p Program,
     claims: &'p Claims,
     no_claims: Claims,
+    ending: Ending,
     prefixes: Vec<Prefix>,
     footprints: Vec<Footprint>,
+    standing: Vec<Standing>,
+    removable: Removable,
 }
 
 /// A case in which a prefix directly follows x and cannot be moved before it.
@@ -39,21 +45,40 @@ enum Start<'c> {
 impl<'p> Prover<'p> {
     /// A prover that believes `claims`.
     #[must_use]
-    pub fn new(program: &'p Program, claims: &'p Claims) -> Self {
+    pub fn new(program: &'p Program, claims: &'p Claims, ending: Ending) -> Self {
         let prefixes = prefixes(program);
         let footprints = prefixes.iter().map(|&prefix| Footprint::of(program, prefix)).collect();
-        Self { program, claims, no_claims: Claims::default(), prefixes, footprints }
+        let no_claims = Claims { until: claims.until, ..Claims::default() };
+        let standing: Vec<_> = program.operations.iter().map(Standing::of).collect();
+        let removable = Removable::default();
+        Self { program, claims, no_claims, ending, prefixes, footprints, standing, removable }
+    }
+
+    /// Whether two operations belong to one thread, so that neither runs while the other does.
+    fn same_thread(&self, one: usize, other: usize) -> bool {
+        let thread = |operation: usize| self.program.operations[operation].thread;
+        thread(one).is_some() && thread(one) == thread(other)
+    }
+
+    /// How many first sub-operations of an operation can be left out of a history in which it never
+    /// ends.
+    fn removable(&self, operation: usize) -> usize {
+        self.removable.of(self.program, &self.no_claims, &self.standing, operation)
     }
 
     /// What stops the proof at the proper prefix `x`, if anything does.
     #[must_use]
     pub fn obstacle(&self, x: Prefix) -> Option<Obstacle> {
         let obstacle = |between: usize, directly: bool, case: Vec<String>| {
-            Some(Obstacle { prefix: x, between: self.prefixes[between], directly, case })
+            let between = self.prefixes[between];
+            Some(Obstacle { prefix: x, between, directly, case, pending: false })
         };
         let mut stuck = Vec::new();
         let mut followers = vec![false; self.prefixes.len()];
         for (follower, follows) in followers.iter_mut().enumerate() {
+            if self.same_thread(x.operation, self.prefixes[follower].operation) {
+                continue;
+            }
             match self.first_cases(x, follower) {
                 Some(cases) => {
                     *follows = !cases.is_empty();
@@ -64,6 +89,10 @@ impl<'p> Prover<'p> {
         }
         if stuck.is_empty() {
             return None;
+        }
+        let everything = self.others(x);
+        if let Some(obstacle) = self.unfinished(x, &stuck) {
+            return Some(obstacle);
         }
         let mut contexts: Vec<Context> = Vec::new();
         for case in stuck {
@@ -77,10 +106,120 @@ impl<'p> Prover<'p> {
         }
         // If all prefixes together are no obstacle, neither is the closure; to find the closure
         // itself is more work.
-        self.blocked_in_any(x, &contexts, &vec![true; self.prefixes.len()])?;
-        let closure = self.close(x, followers, &contexts);
+        self.blocked_in_any(x, &contexts, &everything)?;
+        let closure = self.close(x, followers, &contexts, &everything);
         let (between, aliases) = self.blocked_in_any(x, &contexts, &closure)?;
         obstacle(between, false, aliases)
+    }
+
+    /// All prefixes that may come between x and its next sub-operation.
+    fn others(&self, x: Prefix) -> Vec<bool> {
+        let apart = |prefix: &Prefix| !self.same_thread(x.operation, prefix.operation);
+        self.prefixes.iter().map(apart).collect()
+    }
+
+    /// If the operation of x may stop at x for ever: in each case in which something follows that
+    /// depends on x, the operation must be able to go on to its end, whatever comes between. Then
+    /// the history with that end explains the one without. Where nothing depends on x, it can be
+    /// moved to the end of the history and left out; and so it can, together with them, if only
+    /// operations depend on it that do not end either.
+    ///
+    /// This is asked of a whole history, from which what never ends and can be left out is gone.
+    fn unfinished(&self, x: Prefix, stuck: &[Stuck]) -> Option<Obstacle> {
+        if self.ending == Ending::Assumed || x.length <= self.removable(x.operation) {
+            return None;
+        }
+        let mut others = self.others(x);
+        for (stays, prefix) in others.iter_mut().zip(&self.prefixes) {
+            let gone = prefix.length <= self.removable(prefix.operation);
+            *stays &= prefix.is_complete(self.program) || !gone;
+        }
+        let stuck: Vec<&Stuck> = stuck.iter().filter(|case| others[case.follower]).collect();
+        let contexts: Vec<Context> = stuck.iter().map(|case| case.context.clone()).collect();
+        let common = Context::common(&contexts)?;
+        if self.goes_to_its_end(x, common, &others) {
+            return None;
+        }
+        let fails = |case: &&&Stuck| !self.goes_to_its_end(x, case.context.clone(), &others);
+        let case = stuck.iter().find(fails)?;
+        let mut followers = vec![false; self.prefixes.len()];
+        stuck.iter().for_each(|case| followers[case.follower] = true);
+        let closure = self.close(x, followers, &contexts, &others);
+        let complete =
+            |(at, &inside): (usize, &bool)| inside && self.prefixes[at].is_complete(self.program);
+        if !closure.iter().enumerate().any(complete) {
+            return None;
+        }
+        Some(Obstacle {
+            prefix: x,
+            between: self.prefixes[case.follower],
+            directly: false,
+            case: Vec::new(),
+            pending: true,
+        })
+    }
+
+    fn goes_to_its_end(&self, x: Prefix, mut context: Context, others: &[bool]) -> bool {
+        self.stabilize(&mut context, others);
+        let operations = [x.operation];
+        let roles = self.roles_that_begin_alike(x);
+        let mut ends = true;
+        let walked = walk(self.program, self.claims, |path| {
+            let mut runner = Runner::new(self.program, &operations);
+            let mut store = Store::start(path, &sizes(self.program, &operations));
+            context.enter(path, &mut runner, &mut store)?;
+            ends = false;
+            for &role in &roles {
+                if self.ends_as(path, &store, x, role)? {
+                    ends = true;
+                    break;
+                }
+            }
+            if !ends {
+                path.use_claims()?;
+            }
+            Ok(ends)
+        });
+        ends && walked.is_ok()
+    }
+
+    /// Whether an operation that stands at x can go on as `role` does, to its end.
+    fn ends_as(
+        &self,
+        path: &mut Path<'_>,
+        standing: &Store,
+        x: Prefix,
+        role: usize,
+    ) -> Result<bool, Stop> {
+        let operations = [role];
+        let mut runner = Runner::new(self.program, &operations);
+        let mut store = standing.clone();
+        store.locals[0].resize(self.program.operations[role].locals.len(), None);
+        let rest = Part { instance: 0, steps: x.length..self.program.operations[role].steps.len() };
+        match run(path, &mut runner, &mut store, &[rest], Mode::Must) {
+            Err(Stop::Impossible) => Ok(false),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// The roles of an operation whose first sub-operations are those of x: until they part, the
+    /// operation may still be any of them.
+    fn roles_that_begin_alike(&self, x: Prefix) -> Vec<usize> {
+        let own = &self.program.operations[x.operation];
+        let alike = |role: &usize| {
+            let other = &self.program.operations[*role];
+            let begins = other.name == own.name
+                && other.steps.len() > x.length
+                && own.steps.iter().zip(&other.steps).take(x.length).all(|(a, b)| a.text == b.text);
+            let mut locals = own.locals.iter().zip(&other.locals);
+            let same = locals.all(|(a, b)| a.name == b.name && a.ty == b.ty && a.kind == b.kind);
+            begins && same && own.locals.len() <= other.locals.len() + 1
+        };
+        let mut roles = vec![x.operation];
+        roles.extend(
+            (0..self.program.operations.len()).filter(|&role| role != x.operation && alike(&role)),
+        );
+        roles
     }
 
     /// Looks at what all contexts have in common first: it mostly suffices, and is one instead of
@@ -109,6 +248,7 @@ impl<'p> Prover<'p> {
         let (left, right) = (Part::first(0, x.length), Part::first(1, y.length));
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
         let may_end_late = self.may_end_late(x);
+        let ends = x.length + 1 == self.program.operations[x.operation].steps.len();
         let found: RefCell<Vec<Stuck>> = RefCell::default();
         let walked = walk(self.program, self.claims, |path| {
             let mut runner = Runner::new(self.program, &operations);
@@ -119,7 +259,7 @@ impl<'p> Prover<'p> {
             if swaps(path, &mut runner, &start, &[right.clone(), left.clone()], &store)? {
                 return Ok(true);
             }
-            let context = Context::take(path, &store, x.operation);
+            let context = Context::take(path, &store, 0, x.operation);
             let index = found.borrow().iter().position(|known| known.context == context);
             let index = index.unwrap_or_else(|| {
                 found.borrow_mut().push(Stuck { follower, context, blocked: None });
@@ -129,7 +269,9 @@ impl<'p> Prover<'p> {
             path.use_claims()?;
             let moved = [left.clone(), next.clone(), right.clone()];
             let explained = swaps_in_some_role(path, &mut runner, &start, &moved, &store)?
-                || (may_end_late && ends_late(path, &runner, &start, &right, &store)?);
+                || (may_end_late && ends_late(path, &runner, &start, &right, &store)?)
+                || (ends && ends_early(path, &runner, &start, &right, &store)?)
+                || self.never_goes_on(path, &store, y);
             if !explained {
                 let aliases = aliases(path, &runner, &store);
                 found.borrow_mut()[index].blocked.get_or_insert(aliases);
@@ -153,7 +295,14 @@ impl<'p> Prover<'p> {
 
     /// The closure: what directly follows x and cannot be moved before it, and whatever cannot be
     /// moved before an element of the closure.
-    fn close(&self, x: Prefix, mut closure: Vec<bool>, contexts: &[Context]) -> Vec<bool> {
+    /// Only prefixes that are `allowed` come into it.
+    fn close(
+        &self,
+        x: Prefix,
+        mut closure: Vec<bool>,
+        contexts: &[Context],
+        allowed: &[bool],
+    ) -> Vec<bool> {
         let complete = |at: usize| self.prefixes[at].is_complete(self.program);
         let (whole, parts): (Vec<usize>, Vec<usize>) =
             (0..self.prefixes.len()).partition(|&at| complete(at));
@@ -163,7 +312,10 @@ impl<'p> Prover<'p> {
         while !whole.iter().any(|&at| closure[at]) {
             let Some(element) = work.pop() else { return closure };
             for &candidate in whole.iter().chain(&parts) {
-                if !closure[candidate] && self.depends(x, contexts, element, candidate) {
+                if !closure[candidate]
+                    && allowed[candidate]
+                    && self.depends(x, contexts, element, candidate)
+                {
                     closure[candidate] = true;
                     work.push(candidate);
                     if complete(candidate) {
@@ -172,7 +324,7 @@ impl<'p> Prover<'p> {
                 }
             }
         }
-        vec![true; closure.len()]
+        allowed.to_vec()
     }
 
     /// Whether there may be a state after x in which `later` cannot be moved before `earlier`.
@@ -224,6 +376,8 @@ impl<'p> Prover<'p> {
         let mut context = taken.clone();
         self.stabilize(&mut context, closure);
         let may_end_late = self.may_end_late(x);
+        let ends = x.length + 1 == self.program.operations[x.operation].steps.len();
+        let roles = self.roles_that_begin_alike(x);
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
         for (between, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
             let y = self.prefixes[between];
@@ -235,7 +389,17 @@ impl<'p> Prover<'p> {
                 path.use_claims()?;
                 let moved = [next.clone(), part.clone()];
                 let explained = swaps_in_some_role(path, runner, start, &moved, &store)?
-                    || (may_end_late && ends_late(path, runner, start, &part, &store)?);
+                    || (may_end_late && ends_late(path, runner, start, &part, &store)?)
+                    || (ends
+                        && ends_in_another_role(
+                            path,
+                            runner,
+                            start,
+                            (x.length, &roles),
+                            &part,
+                            &store,
+                        )?)
+                    || self.never_goes_on(path, &store, y);
                 if !explained {
                     blocked = Some(aliases(path, runner, &store));
                 }
@@ -250,6 +414,16 @@ impl<'p> Prover<'p> {
             }
         }
         None
+    }
+
+    /// Whether instance 1, which stands at the proper prefix y, can never end and need not be
+    /// explained: then what comes between is no obstacle, because it is not there.
+    fn never_goes_on(&self, path: &mut Path<'_>, store: &Store, y: Prefix) -> bool {
+        if y.is_complete(self.program) {
+            return false;
+        }
+        let context = Context::take(path, store, 1, y.operation);
+        self.is_doomed(y, &context)
     }
 
     /// Drops from the context what an element of the closure does not preserve.
@@ -281,7 +455,9 @@ impl<'p> Prover<'p> {
         changed
     }
 
-    /// Whether an operation that stands in this context can never end, whatever others do.
+    /// Whether an operation that stands in this context can never end, whatever others do, and
+    /// need not be explained: because only operations that end are, or because nothing it can have
+    /// done matters to others, so that it can be left out.
     ///
     /// This speaks of the history as it is, not rearranged: the others go on one sub-operation at
     /// a time, from wherever they are, so nothing is known of their locals and no claim is used.
@@ -291,6 +467,9 @@ impl<'p> Prover<'p> {
         loop {
             let before = context.clone();
             for (operation, other) in self.program.operations.iter().enumerate() {
+                if self.same_thread(x.operation, operation) {
+                    continue;
+                }
                 for step in 0..other.steps.len() {
                     self.weaken_by_step(&mut context, operation, step);
                 }
@@ -302,7 +481,10 @@ impl<'p> Prover<'p> {
                 break;
             }
         }
-        (x.length..steps).any(|step| !self.can_run(&context, x, step))
+        let blocked = (x.length..steps).find(|&step| !self.can_run(&context, x, step));
+        blocked.is_some_and(|step| {
+            self.ending == Ending::Assumed || step <= self.removable(x.operation)
+        })
     }
 
     fn weaken_by_step(&self, context: &mut Context, operation: usize, step: usize) {
@@ -314,7 +496,7 @@ impl<'p> Prover<'p> {
             let mut runner = Runner::new(self.program, &operations);
             let mut store = Store::start(path, &sizes(self.program, &operations));
             context.enter(path, &mut runner, &mut store)?;
-            unknown_locals(path, &mut store, 1, operation);
+            self.standing[operation].enter(path, self.program, &mut store, 1, (operation, step));
             run(path, &mut runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
             weaker.weaken(path, &mut runner, &mut store)?;
             Ok(true)
@@ -382,15 +564,5 @@ impl<'p> Prover<'p> {
             visit(path, &mut runner, &start)
         })
         .is_ok()
-    }
-}
-
-/// Binds all locals of an instance to something: it is somewhere on its way.
-fn unknown_locals(path: &mut Path<'_>, store: &mut Store, instance: usize, operation: usize) {
-    let types: Vec<_> =
-        path.program.operations[operation].locals.iter().map(|local| local.ty).collect();
-    for (local, ty) in types.into_iter().enumerate() {
-        let term = path.solver.intern(Term::Local(instance, local), ty, false);
-        store.locals[instance][local] = Some(Value::of(term));
     }
 }

@@ -5,7 +5,7 @@
 //! on it has followed. It is then weakened until every element of the closure preserves it.
 
 use crate::language::ast::Relation;
-use crate::model::{Condition, Expression, LocalKind, Place, Program, Type};
+use crate::model::{Condition, Expression, LocalKind, Operation, Place, Program, Type};
 use crate::symbolic::path::{Path, Stop};
 use crate::symbolic::run::Runner;
 use crate::symbolic::solver::{Literal, NULL, Term, Value, ZERO};
@@ -47,12 +47,14 @@ impl PartialEq for Condition {
 impl Eq for Condition {}
 
 impl Context {
-    /// What the facts of a path say about instance 0 in the state of `store`.
-    pub fn take(path: &mut Path<'_>, store: &Store, operation: usize) -> Self {
-        let locals = holdings(path, store);
+    /// What the facts of a path say about an instance in the state of `store`.
+    pub fn take(path: &mut Path<'_>, store: &Store, instance: usize, operation: usize) -> Self {
+        let locals = holdings(path, store, instance);
         let vocabulary = vocabulary(path.program, operation, &locals);
-        let values: Vec<_> =
-            vocabulary.iter().map(|(expression, _)| quiet_value(path, store, expression)).collect();
+        let values: Vec<_> = vocabulary
+            .iter()
+            .map(|(expression, _)| quiet_value(path, store, instance, expression))
+            .collect();
         let mut literals = Vec::new();
         for later in 0..vocabulary.len() {
             for earlier in 0..later {
@@ -127,6 +129,7 @@ impl Context {
                 let fresh = weaker.map(|&relation| Condition { relation, ..lost.clone() });
                 // Where the lost one held, these did too; where it fails, they are looked at next.
                 self.literals.extend(fresh);
+                self.literals.extend(plainly(&lost));
             }
         }
         Ok(())
@@ -140,8 +143,10 @@ impl Context {
         store: &mut Store,
     ) -> Result<bool, Stop> {
         let literal = &self.literals[number];
-        let values =
-            (quiet_value(path, store, &literal.left), quiet_value(path, store, &literal.right));
+        let values = (
+            quiet_value(path, store, 0, &literal.left),
+            quiet_value(path, store, 0, &literal.right),
+        );
         if let (Some(left), Some(right)) = values {
             return Ok(path.entails(Literal { left, relation: literal.relation, right }));
         }
@@ -170,13 +175,25 @@ impl Context {
     }
 }
 
+/// What an exact difference says about the order of the two.
+fn plainly(literal: &Condition) -> Option<Condition> {
+    match (&literal.relation, &literal.right) {
+        (Relation::Equal, Expression::Place(place, more)) if *more != 0 => {
+            let relation = if *more > 0 { Relation::Greater } else { Relation::Less };
+            let right = Expression::Place(place.clone(), 0);
+            Some(Condition { left: literal.left.clone(), relation, right })
+        }
+        _ => None,
+    }
+}
+
 /// What may still hold when a literal no longer does.
 fn weaker(program: &Program, operation: usize, literal: &Condition) -> &'static [Relation] {
     let locals = &program.operations[operation].locals;
     let is_int = match &literal.left {
         Expression::Place(place, _) => program.type_of(place, locals) == Type::Int,
-        Expression::Number(_) | Expression::Id => true,
         Expression::Null => false,
+        _ => true,
     };
     match literal.relation {
         Relation::Equal if is_int => &[Relation::LessEqual, Relation::GreaterEqual],
@@ -191,7 +208,7 @@ fn assigned(step: &crate::model::Step) -> impl Iterator<Item = usize> + '_ {
     use crate::model::Statement;
     step.body.iter().filter_map(|statement| match statement {
         Statement::Malloc { local, .. } | Statement::Assign(Place::Local(local), _) => Some(*local),
-        Statement::Assign(..) => None,
+        Statement::Assign(..) | Statement::Free(_) | Statement::Fence => None,
     })
 }
 
@@ -214,17 +231,22 @@ pub fn mentioned(step: &crate::model::Step) -> Vec<usize> {
 }
 
 fn note_locals(expression: &Expression, locals: &mut Vec<usize>) {
-    let Expression::Place(place, _) = expression else { return };
+    expression.places().into_iter().for_each(|place| note_place(place, locals));
+}
+
+fn note_place(mut place: &Place, locals: &mut Vec<usize>) {
+    while let Place::Field(base, _) = place {
+        place = base;
+    }
     match place {
         Place::Local(local) => locals.push(*local),
-        Place::Global(_) => {}
         Place::Element(_, index) => note_locals(index, locals),
-        Place::Field(base, _) => note_locals(&Expression::Place((**base).clone(), 0), locals),
+        Place::Global(_) | Place::Field(..) => {}
     }
 }
 
-fn holdings(path: &Path<'_>, store: &Store) -> Vec<Holding> {
-    let locals = &store.locals[0];
+fn holdings(path: &Path<'_>, store: &Store, instance: usize) -> Vec<Holding> {
+    let locals = &store.locals[instance];
     let root = |value: Value| path.solver.root(value.term);
     let mut holdings = Vec::new();
     for value in locals {
@@ -278,11 +300,32 @@ fn vocabulary(program: &Program, operation: usize, locals: &[Holding]) -> Vec<(E
     }
     let mut all: Vec<_> =
         places.into_iter().map(|(place, ty)| (Expression::Place(place, 0), ty)).collect();
+    all.extend(computed(&program.operations[operation], locals));
     all.extend(program.numbers().into_iter().map(|number| (Expression::Number(number), Type::Int)));
     all.push((Expression::Id, Type::Int));
     all.extend((0..program.structs.len()).map(|ty| (Expression::Null, Type::Ref(ty))));
     all
 }
+
+/// What the preconditions of an operation compute from what its locals hold already.
+fn computed(operation: &Operation, locals: &[Holding]) -> Vec<(Expression, Type)> {
+    let mut found: Vec<(Expression, Type)> = Vec::new();
+    for condition in operation.steps.iter().flat_map(|step| &step.conditions) {
+        for side in [&condition.left, &condition.right] {
+            let plain = matches!(side, Expression::Place(..)) || side.places().is_empty();
+            let mut mentioned = Vec::new();
+            note_locals(side, &mut mentioned);
+            let bound = mentioned.iter().all(|&local| locals[local] != Holding::Unbound);
+            if !plain && bound && !found.iter().any(|(known, _)| known == side) {
+                found.push((side.clone(), Type::Int));
+            }
+        }
+    }
+    found
+}
+
+/// How far apart numbers may be for a context to say how far.
+const FARTHEST: i64 = 4;
 
 /// What is known between two values, at its strongest.
 fn strongest(
@@ -302,34 +345,65 @@ fn strongest(
     ];
     let plain = [Relation::Equal, Relation::NotEqual];
     let relations: &[Relation] = if ty == Type::Int { &ordered } else { &plain };
-    let constant = |side: &Expression| !matches!(side, Expression::Place(..));
+    let constant = |side: &Expression| side.places().is_empty();
     if constant(left_side) && constant(right_side) {
         return None;
     }
     let holds = |relation| path.solver.known(Literal { left, relation, right }) == Some(true);
+    if let (Expression::Place(..), Expression::Place(place, _)) = (left_side, right_side)
+        && let Some(more) = path.solver.exact_difference(left, right)
+        && more != 0
+        && more.abs() <= FARTHEST
+    {
+        let right = Expression::Place(place.clone(), more);
+        return Some(Condition { left: left_side.clone(), relation: Relation::Equal, right });
+    }
     let relation = relations.iter().copied().find(|&relation| holds(relation))?;
     Some(Condition { left: left_side.clone(), relation, right: right_side.clone() })
 }
 
-/// The value of an expression of instance 0, if it does not depend on anything open.
-fn quiet_value(path: &mut Path<'_>, store: &Store, expression: &Expression) -> Option<Value> {
+/// The value of an expression of an instance, if it does not depend on anything open.
+fn quiet_value(
+    path: &mut Path<'_>,
+    store: &Store,
+    instance: usize,
+    expression: &Expression,
+) -> Option<Value> {
+    let mut quiet = |expression: &Expression| quiet_value(path, store, instance, expression);
     match expression {
         Expression::Number(number) => Some(Value { term: ZERO, offset: *number }),
         Expression::Null => Some(Value::of(NULL)),
-        Expression::Id => Some(Value::of(path.solver.intern(Term::Id(0), Type::Int, false))),
+        Expression::Id => Some(Value::of(path.solver.intern(Term::Id(instance), Type::Int, false))),
         Expression::Place(place, offset) => {
-            let value = quiet_place(path, store, place)?;
+            let value = quiet_place(path, store, instance, place)?;
             Some(Value { offset: value.offset + offset, ..value })
+        }
+        Expression::Sum(left, right) => {
+            let (left, right) = (quiet(left)?, quiet(right)?);
+            Some(path.solver.sum(left, right))
+        }
+        Expression::Difference(left, right) => {
+            let (left, right) = (quiet(left)?, quiet(right)?);
+            Some(path.solver.difference(left, right))
+        }
+        Expression::Modulo(inner, divisor) => {
+            let inner = quiet(inner)?;
+            Some(path.solver.modulo(inner, *divisor))
         }
     }
 }
 
-fn quiet_place(path: &mut Path<'_>, store: &Store, place: &Place) -> Option<Value> {
+fn quiet_place(
+    path: &mut Path<'_>,
+    store: &Store,
+    instance: usize,
+    place: &Place,
+) -> Option<Value> {
     match place {
-        Place::Local(local) => store.locals[0][*local],
+        Place::Local(local) => store.locals[instance][*local],
         Place::Global(global) => Some(store.globals[*global]),
         Place::Element(array, index) => {
-            let index = quiet_value(path, store, index)?;
+            let index = quiet_value(path, store, instance, index)?;
             let writes = store.elements.iter().rev().filter(|write| write.0 == *array);
             let cells: Vec<_> = writes.map(|write| (write.1, write.2)).collect();
             match quiet_lookup(path, &cells, index)? {
@@ -338,7 +412,7 @@ fn quiet_place(path: &mut Path<'_>, store: &Store, place: &Place) -> Option<Valu
             }
         }
         Place::Field(base, field) => {
-            let node = quiet_place(path, store, base)?;
+            let node = quiet_place(path, store, instance, base)?;
             let there =
                 Literal { left: node, relation: Relation::NotEqual, right: Value::of(NULL) };
             if !path.entails(there) {

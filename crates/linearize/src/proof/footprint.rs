@@ -3,6 +3,7 @@
 //! and shown to no one does not count.
 
 use super::Prefix;
+use super::pending::Writes;
 use crate::model::{Condition, Expression, Local, LocalKind, Place, Program, Statement, Type};
 
 /// Cells by kind: shared variables and arrays first, then fields, then kinds of nodes.
@@ -69,6 +70,7 @@ impl Footprint {
                 own.locals[*local] = true;
                 own.pending.push(nodes(program, *ty));
             }
+            Statement::Free(_) | Statement::Fence => {}
             Statement::Assign(target, value) => {
                 self.expression(program, value);
                 let cell = self.target(program, target);
@@ -105,9 +107,7 @@ impl Footprint {
     }
 
     fn expression(&mut self, program: &Program, expression: &Expression) {
-        if let Expression::Place(place, _) = expression {
-            self.place(program, place);
-        }
+        expression.places().into_iter().for_each(|place| self.place(program, place));
     }
 
     fn place(&mut self, program: &Program, place: &Place) {
@@ -124,6 +124,35 @@ impl Footprint {
             }
         }
     }
+}
+
+/// What each sub-operation of an operation writes that others can see.
+#[must_use]
+pub fn writing_steps(program: &Program, operation: usize) -> Vec<Writes> {
+    let operation = &program.operations[operation];
+    let mut own = Own { locals: vec![false; operation.locals.len()], pending: Vec::new() };
+    let cells = program.globals.len() + program.fields.len() + program.structs.len();
+    let writes = operation.steps.iter().map(|step| {
+        let mut found = Writes::Nothing;
+        for statement in &step.body {
+            let shows = match statement {
+                Statement::Assign(Place::Local(_), _) => Writes::Nothing,
+                Statement::Assign(Place::Field(base, _), _) if own.is_own(base) => Writes::Nothing,
+                Statement::Assign(target, _)
+                    if program.type_of(target, &operation.locals) == Type::Int =>
+                {
+                    Writes::Numbers
+                }
+                Statement::Assign(..) => Writes::References,
+                _ => Writes::Nothing,
+            };
+            found = found.max(shows);
+            let mut scratch = Footprint { reads: vec![false; cells], writes: vec![false; cells] };
+            scratch.statement(program, statement, &mut own, &operation.locals);
+        }
+        found
+    });
+    writes.collect()
 }
 
 /// What a prefix has made and shown to no one yet.

@@ -10,7 +10,7 @@ use crate::model::{LocalKind, Program, Type};
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
 use crate::symbolic::run::{Guesses, Runner};
-use crate::symbolic::solver::{Literal, Value};
+use crate::symbolic::solver::{Literal, Term, Value};
 use crate::symbolic::store::{Mode, Store, sizes};
 use std::ops::Range;
 
@@ -55,7 +55,7 @@ pub fn swaps(
     other_order: &[Part],
     reached: &Store,
 ) -> Result<bool, Stop> {
-    let same = attempt(path, runner, start, other_order, reached, None)?;
+    let same = attempt(path, runner, start, other_order, reached, &[])?;
     if !same {
         // Only a state that the invariants allow counts.
         path.use_claims()?;
@@ -78,7 +78,14 @@ pub fn swaps_in_some_role(
     let complete =
         other_order.iter().find(|part| part.instance > 0 && is_whole(path, runner, part));
     if let Some(part) = complete {
-        let roles = RoleRun { runner, start, parts: other_order, reached, instance: part.instance };
+        let roles = RoleRun {
+            runner,
+            start,
+            parts: other_order,
+            reached,
+            instance: part.instance,
+            also: None,
+        };
         if roles.any(path)? {
             return Ok(true);
         }
@@ -98,9 +105,85 @@ pub fn ends_late(
 ) -> Result<bool, Stop> {
     let steps = path.program.operations[runner.operations[0]].steps.len();
     let parts = [before_it.clone(), Part::first(0, steps)];
-    let roles = RoleRun { runner, start, parts: &parts, reached, instance: 0 };
+    let roles = RoleRun { runner, start, parts: &parts, reached, instance: 0, also: None };
     if roles.any(path)? {
         return Ok(true);
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
+/// Whether instance 0, which ran as a whole, did what another of its roles does.
+pub fn runs_as_another(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let steps = path.program.operations[runner.operations[0]].steps.len();
+    let parts = [Part::first(0, steps)];
+    let roles = RoleRun { runner, start, parts: &parts, reached, instance: 0, also: None };
+    if roles.any_but_its_own(path)? {
+        return Ok(true);
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
+/// Whether instance 0, which has just ended, can as well run as a whole before `after_it`, in any
+/// of its roles; what came after it, if complete, may then have another role too.
+pub fn ends_early(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    after_it: &Part,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let steps = path.program.operations[runner.operations[0]].steps.len();
+    let parts = [Part::first(0, steps), after_it.clone()];
+    let also = is_whole(path, runner, after_it).then_some(after_it.instance);
+    let roles = RoleRun { runner, start, parts: &parts, reached, instance: 0, also };
+    if roles.any(path)? {
+        return Ok(true);
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
+/// Whether instance 0, which stood after `begun` sub-operations and has just ended, can as well go
+/// on as one of `roles`, which begin alike, before `after_it`; what came after it, if complete, may
+/// then have another role too.
+pub fn ends_in_another_role(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    (begun, roles): (usize, &[usize]),
+    after_it: &Part,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let program = path.program;
+    let own = runner.operations[0];
+    for &role in roles {
+        let mut operations = runner.operations.to_vec();
+        operations[0] = role;
+        let mut start = start.clone();
+        start.locals[0].resize(program.operations[role].locals.len(), None);
+        let mut guesses = runner.guesses.clone();
+        guesses[0].resize(program.operations[role].locals.len(), None);
+        let rest = Part { instance: 0, steps: begun..program.operations[role].steps.len() };
+        let parts = [rest, after_it.clone()];
+        let mut runner = Runner { operations: &operations, guesses, wanted: None };
+        if attempt(path, &mut runner, &start, &parts, reached, &[(0, own)])? {
+            return Ok(true);
+        }
+        if is_whole(path, &runner, after_it) {
+            let (start, parts, runner) = (&start, &parts, &runner);
+            let instance = after_it.instance;
+            let other = RoleRun { runner, start, parts, reached, instance, also: None };
+            if other.any_beside(path, (0, own))? {
+                return Ok(true);
+            }
+        }
     }
     path.use_claims()?;
     Ok(false)
@@ -111,15 +194,15 @@ fn is_whole(path: &Path<'_>, runner: &Runner<'_>, part: &Part) -> bool {
     part.steps == (0..steps)
 }
 
-/// Runs the other order and compares. `replaced` is an instance that runs in another role, and
-/// the operation of its role in `reached`.
+/// Runs the other order and compares. `replaced` are instances that run in another role, with
+/// the operation of their role in `reached`.
 fn attempt(
     path: &mut Path<'_>,
     runner: &mut Runner<'_>,
     start: &Store,
     other_order: &[Part],
     reached: &Store,
-    replaced: Option<(usize, usize)>,
+    replaced: &[(usize, usize)],
 ) -> Result<bool, Stop> {
     let mut store = start.clone();
     match run(path, runner, &mut store, other_order, Mode::Must) {
@@ -128,10 +211,8 @@ fn attempt(
     }
     for (instance, &operation) in runner.operations.iter().enumerate() {
         let done = done(path.program, runner, other_order, instance);
-        let before = match replaced {
-            Some((at, before)) if at == instance => before,
-            _ => operation,
-        };
+        let other = replaced.iter().find(|(at, _)| *at == instance);
+        let before = other.map_or(operation, |&(_, before)| before);
         let mine = used(path.program, before, done, &reached.locals[instance]);
         let theirs = used(path.program, operation, done, &store.locals[instance]);
         if !same_locals(path, &mine, &theirs)? {
@@ -206,6 +287,8 @@ struct RoleRun<'r> {
     parts: &'r [Part],
     reached: &'r Store,
     instance: usize,
+    /// Another instance, complete too, that may then also have another role.
+    also: Option<usize>,
 }
 
 impl RoleRun<'_> {
@@ -215,6 +298,18 @@ impl RoleRun<'_> {
         let own = self.runner.operations[self.instance];
         for (role, operation) in program.operations.iter().enumerate() {
             if operation.name == program.operations[own].name && self.role(path, role)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn any_but_its_own(&self, path: &mut Path<'_>) -> Result<bool, Stop> {
+        let program = path.program;
+        let own = self.runner.operations[self.instance];
+        for (role, operation) in program.operations.iter().enumerate() {
+            let other = role != own && operation.name == program.operations[own].name;
+            if other && self.role(path, role)? {
                 return Ok(true);
             }
         }
@@ -234,9 +329,59 @@ impl RoleRun<'_> {
         let mut guesses = self.runner.guesses.clone();
         guesses[self.instance] = vec![None; operation.locals.len()];
         for local in operation.locals_of(LocalKind::Parameter) {
-            guesses[self.instance][local] = self.reached.locals[self.instance][local];
+            guesses[self.instance][local] = Some(self.argument(path, local));
         }
-        self.tries(path, &operations, &parts.collect::<Vec<_>>(), &start, guesses, MOST_GUESSES)
+        let parts: Vec<Part> = parts.collect();
+        if self.tries(path, &operations, &parts, &start, guesses.clone(), MOST_GUESSES)? {
+            return Ok(true);
+        }
+        let Some(instance) = self.also else { return Ok(false) };
+        let runner = Runner { operations: &operations, guesses, wanted: None };
+        let also = None;
+        let parts = &parts;
+        let other = RoleRun { runner: &runner, start: &start, parts, instance, also, ..*self };
+        other.any_beside(path, (self.instance, self.runner.operations[self.instance]))
+    }
+
+    /// What the caller gave: what the instance saw of it, or anything if it never looked. Another
+    /// role must then do for whatever it was.
+    fn argument(&self, path: &mut Path<'_>, local: usize) -> Value {
+        let own = &path.program.operations[self.runner.operations[self.instance]];
+        let ty = own.locals[local].ty;
+        self.reached.locals[self.instance][local].unwrap_or_else(|| {
+            Value::of(path.solver.intern(Term::Local(self.instance, local), ty, true))
+        })
+    }
+
+    /// Like [`RoleRun::any`], beside an instance that already has another role.
+    fn any_beside(&self, path: &mut Path<'_>, beside: (usize, usize)) -> Result<bool, Stop> {
+        let program = path.program;
+        let own = self.runner.operations[self.instance];
+        for (role, operation) in program.operations.iter().enumerate() {
+            if operation.name != program.operations[own].name {
+                continue;
+            }
+            let mut operations = self.runner.operations.to_vec();
+            operations[self.instance] = role;
+            let whole = Part::first(self.instance, operation.steps.len());
+            let mine = |part: &Part| part.instance == self.instance;
+            let parts = self.parts.iter();
+            let parts: Vec<Part> =
+                parts.map(|part| if mine(part) { whole.clone() } else { part.clone() }).collect();
+            let mut start = self.start.clone();
+            start.locals[self.instance] = vec![None; operation.locals.len()];
+            let mut guesses = self.runner.guesses.clone();
+            guesses[self.instance] = vec![None; operation.locals.len()];
+            for local in operation.locals_of(LocalKind::Parameter) {
+                guesses[self.instance][local] = Some(self.argument(path, local));
+            }
+            let mut runner = Runner { operations: &operations, guesses, wanted: Some(None) };
+            let replaced = [beside, (self.instance, own)];
+            if attempt(path, &mut runner, &start, &parts, self.reached, &replaced)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Tries values at hand for what the role has to guess.
@@ -250,8 +395,8 @@ impl RoleRun<'_> {
         left: usize,
     ) -> Result<bool, Stop> {
         let mut runner = Runner { operations, guesses: guesses.clone(), wanted: Some(None) };
-        let replaced = Some((self.instance, self.runner.operations[self.instance]));
-        if attempt(path, &mut runner, start, parts, self.reached, replaced)? {
+        let replaced = [(self.instance, self.runner.operations[self.instance])];
+        if attempt(path, &mut runner, start, parts, self.reached, &replaced)? {
             return Ok(true);
         }
         let Some(Some(local)) = runner.wanted else { return Ok(false) };

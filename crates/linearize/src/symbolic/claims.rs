@@ -11,6 +11,7 @@ use super::store::{Mode, Store, require, sizes};
 use crate::language::ast::Relation;
 use crate::model::{Condition, Expression, Invariant, Place, Program, Statement, Step, Type};
 use std::cell::Cell;
+use std::time::Instant;
 
 /// The claims that are believed.
 #[derive(Clone, Debug)]
@@ -20,11 +21,13 @@ pub struct Claims {
     /// How many more cases may be looked at; all walks draw on it, so that no specification keeps
     /// the proof busy for ever.
     pub cases_left: Cell<usize>,
+    /// When to stop looking at cases.
+    pub until: Option<Instant>,
 }
 
 impl Default for Claims {
     fn default() -> Self {
-        Self { believed: Vec::new(), cases_left: Cell::new(MOST_CASES_IN_ALL) }
+        Self { believed: Vec::new(), cases_left: Cell::new(MOST_CASES_IN_ALL), until: None }
     }
 }
 
@@ -213,6 +216,18 @@ impl Start<'_> {
                 let value = self.place(place)?;
                 Value { offset: value.offset + offset, ..value }
             }
+            Expression::Sum(left, right) => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                self.solver.sum(left, right)
+            }
+            Expression::Difference(left, right) => {
+                let (left, right) = (self.value(left)?, self.value(right)?);
+                self.solver.difference(left, right)
+            }
+            Expression::Modulo(inner, divisor) => {
+                let inner = self.value(inner)?;
+                self.solver.modulo(inner, *divisor)
+            }
         })
     }
 
@@ -294,7 +309,7 @@ fn concerns(program: &Program, steps: &[Step], invariant: &Invariant) -> bool {
                     .iter()
                     .any(|&field| cells.contains(&Touched::Field(field)))
         }
-        Statement::Assign(Place::Local(_), _) => false,
+        Statement::Assign(Place::Local(_), _) | Statement::Free(_) | Statement::Fence => false,
         Statement::Assign(Place::Global(global) | Place::Element(global, _), _) => {
             cells.contains(&Touched::Global(*global))
         }
@@ -309,7 +324,10 @@ enum Touched {
 }
 
 fn note_cells(expression: &Expression, cells: &mut Vec<Touched>) {
-    let Expression::Place(place, _) = expression else { return };
+    expression.places().into_iter().for_each(|place| note_place(place, cells));
+}
+
+fn note_place(place: &Place, cells: &mut Vec<Touched>) {
     let mut place = place;
     loop {
         match place {
@@ -377,6 +395,20 @@ fn end_value(
         Expression::Place(place, offset) => {
             let value = end_place(path, store, place, tuple, mode)?;
             Value { offset: value.offset + offset, ..value }
+        }
+        Expression::Sum(left, right) => {
+            let left = end_value(path, store, left, tuple, mode)?;
+            let right = end_value(path, store, right, tuple, mode)?;
+            path.solver.sum(left, right)
+        }
+        Expression::Difference(left, right) => {
+            let left = end_value(path, store, left, tuple, mode)?;
+            let right = end_value(path, store, right, tuple, mode)?;
+            path.solver.difference(left, right)
+        }
+        Expression::Modulo(inner, divisor) => {
+            let inner = end_value(path, store, inner, tuple, mode)?;
+            path.solver.modulo(inner, *divisor)
         }
     })
 }

@@ -8,6 +8,7 @@
 use super::claims::Claims;
 use super::solver::{Conflict, Literal, Solver};
 use crate::model::Program;
+use std::time::Instant;
 
 /// Why code on a path does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -119,7 +120,8 @@ pub fn walk<'p>(
         Path { program, solver, claims, claims_seen: u64::MAX, decisions: Vec::new(), next: 0 };
     for _ in 0..MOST_CASES {
         let left = claims.cases_left.get();
-        if left == 0 {
+        let late = || claims.until.is_some_and(|until| Instant::now() >= until);
+        if left == 0 || late() {
             break;
         }
         claims.cases_left.set(left - 1);

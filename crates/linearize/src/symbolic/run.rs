@@ -82,11 +82,14 @@ impl<'r> Runner<'r> {
             progress = false;
             for condition in conditions {
                 let bound = |local: usize| store.locals[instance][local].is_some();
-                if let Some((local, from)) = binding(condition, &bound) {
+                if let Some((local, from, less)) = binding(condition, &bound) {
                     let known = self.guesses[instance][local];
                     let value = match known {
                         Some(value) => value,
-                        None => self.value(path, store, instance, from, mode)?,
+                        None => {
+                            let value = self.value(path, store, instance, from, mode)?;
+                            Value { offset: value.offset - less, ..value }
+                        }
                     };
                     self.guesses[instance][local] = Some(value);
                     store.locals[instance][local] = Some(value);
@@ -115,6 +118,8 @@ impl<'r> Runner<'r> {
                 let value = self.value(path, store, instance, from, mode)?;
                 self.assign(path, store, instance, target, value, mode)?;
             }
+            // Without reuse and store buffers these do nothing.
+            Statement::Free(_) | Statement::Fence => {}
         }
         Ok(())
     }
@@ -173,6 +178,20 @@ impl<'r> Runner<'r> {
             Expression::Place(place, offset) => {
                 let value = self.place(path, store, instance, place, mode)?;
                 Value { offset: value.offset + offset, ..value }
+            }
+            Expression::Sum(left, right) => {
+                let left = self.value(path, store, instance, left, mode)?;
+                let right = self.value(path, store, instance, right, mode)?;
+                path.solver.sum(left, right)
+            }
+            Expression::Difference(left, right) => {
+                let left = self.value(path, store, instance, left, mode)?;
+                let right = self.value(path, store, instance, right, mode)?;
+                path.solver.difference(left, right)
+            }
+            Expression::Modulo(inner, divisor) => {
+                let inner = self.value(path, store, instance, inner, mode)?;
+                path.solver.modulo(inner, *divisor)
             }
         })
     }
@@ -235,40 +254,38 @@ pub fn guess_one(path: &mut Path<'_>, store: &Store, term: Term, ty: Type) -> Va
     }
 }
 
-/// If the condition determines a local that is not bound: the local and what it equals.
+/// If the condition determines a local that is not bound: the local, what it equals, and what is
+/// to be subtracted from that.
 pub fn binding<'c>(
     condition: &'c Condition,
     bound: &impl Fn(usize) -> bool,
-) -> Option<(usize, &'c Expression)> {
+) -> Option<(usize, &'c Expression, i64)> {
     if condition.relation != Relation::Equal {
         return None;
     }
     let free = |expression: &Expression| match expression {
-        Expression::Place(Place::Local(local), 0) if !bound(*local) => Some(*local),
+        Expression::Place(Place::Local(local), offset) if !bound(*local) => Some((*local, *offset)),
         _ => None,
     };
     let (left, right) = (&condition.left, &condition.right);
     match (free(left), free(right)) {
-        (Some(local), None) if is_bound(right, bound) => Some((local, right)),
-        (None, Some(local)) if is_bound(left, bound) => Some((local, left)),
+        (Some((local, less)), None) if is_bound(right, bound) => Some((local, right, less)),
+        (None, Some((local, less))) if is_bound(left, bound) => Some((local, left, less)),
         _ => None,
     }
 }
 
 /// Whether an expression reads only bound locals.
 fn is_bound(expression: &Expression, bound: &impl Fn(usize) -> bool) -> bool {
-    let Expression::Place(place, _) = expression else { return true };
-    let mut place = place;
+    expression.places().into_iter().all(|place| is_bound_place(place, bound))
+}
+
+fn is_bound_place(mut place: &Place, bound: &impl Fn(usize) -> bool) -> bool {
     loop {
         match place {
             Place::Local(local) => return bound(*local),
             Place::Global(_) => return true,
-            Place::Element(_, index) => {
-                return match &**index {
-                    Expression::Place(Place::Local(local), _) => bound(*local),
-                    _ => true,
-                };
-            }
+            Place::Element(_, index) => return is_bound(index, bound),
             Place::Field(base, _) => place = base,
         }
     }

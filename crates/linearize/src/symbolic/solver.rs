@@ -32,6 +32,12 @@ pub enum Term {
     Field(usize, TermId),
     /// What an element of an array held: array, index term, index offset.
     Element(usize, TermId, i64),
+    /// The sum of two numbers, the one with the smaller id first.
+    Sum(TermId, TermId),
+    /// The second number taken from the first.
+    Difference(TermId, TermId),
+    /// The rest of a number plus an offset when divided by a positive number.
+    Modulo(TermId, i64, i64),
 }
 
 /// A term plus a number; the number is 0 for references.
@@ -79,6 +85,9 @@ impl Literal {
 /// The facts contradict each other: no state is like this.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Conflict;
+
+/// How often consequences are drawn before it is left at that.
+const MOST_ROUNDS: usize = 200;
 
 /// No bound.
 const FAR: i64 = i64::MAX / 4;
@@ -168,7 +177,7 @@ impl Solver {
         let row = if ty == Type::Int { self.add_row() } else { usize::MAX };
         self.row.push(row);
         self.version += 1;
-        if matches!(term, Term::Field(..) | Term::Element(..)) {
+        if is_derived(term) {
             // A new cell may be one that is known under another name.
             self.cells.push(id);
             self.dirty = true;
@@ -181,7 +190,7 @@ impl Solver {
     pub fn find(&self, term: Term) -> Option<TermId> {
         let is_it = |&id: &TermId| self.terms[id].term == term;
         match term {
-            Term::Field(..) | Term::Element(..) => self.cells.iter().copied().find(is_it),
+            derived if is_derived(derived) => self.cells.iter().copied().find(is_it),
             _ => (0..self.terms.len()).find(is_it),
         }
     }
@@ -315,6 +324,8 @@ impl Solver {
         }
         let alien = |id: TermId, other: TermId| match (self.term(id), self.term(other)) {
             (Term::Id(_), Term::Zero | Term::Id(_)) => true,
+            // What is computed from an identity may equal it.
+            (Term::Id(_), Term::Sum(..) | Term::Difference(..) | Term::Modulo(..)) => false,
             (Term::Id(instance), _) => instance != 0 && !self.all_have_run,
             _ => false,
         };
@@ -450,14 +461,17 @@ impl Solver {
 
     /// Draws consequences until nothing changes.
     pub fn close(&mut self) -> Result<(), Conflict> {
-        loop {
+        // Sums can tighten each other in ever smaller steps; what is not drawn is not known.
+        for _ in 0..MOST_ROUNDS {
             self.dirty = false;
             self.tighten()?;
             self.congruence()?;
+            self.arithmetic()?;
             if !self.dirty {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     /// A bound that reaches an avoided difference moves past it.
@@ -478,28 +492,151 @@ impl Solver {
         for later in 0..self.cells.len() {
             for earlier in 0..later {
                 let (earlier, later) = (self.cells[earlier], self.cells[later]);
-                if self.same_cell(earlier, later) {
-                    let equal = Literal::equal(Value::of(earlier), Value::of(later));
-                    match self.known(equal) {
-                        Some(true) => {}
-                        Some(false) => return Err(Conflict),
-                        None => self.add(equal)?,
-                    }
+                let Some((gap, relation)) = self.gap(earlier, later) else { continue };
+                let right = Value { term: later, offset: gap };
+                let follows = Literal { left: Value::of(earlier), relation, right };
+                match self.known(follows) {
+                    Some(true) => {}
+                    Some(false) => return Err(Conflict),
+                    None => self.add(follows)?,
                 }
             }
         }
         Ok(())
     }
 
-    fn same_cell(&self, a: TermId, b: TermId) -> bool {
+    /// What follows for two derived terms from what they are derived from: the first is the
+    /// second plus a number, or is not.
+    fn gap(&self, a: TermId, b: TermId) -> Option<(i64, Relation)> {
+        let equal = |holds: bool| holds.then_some((0, Relation::Equal));
         match (self.term(a), self.term(b)) {
-            (Term::Field(f, x), Term::Field(g, y)) => f == g && self.root(x) == self.root(y),
+            (Term::Field(f, x), Term::Field(g, y)) => equal(f == g && self.root(x) == self.root(y)),
             (Term::Element(f, x, i), Term::Element(g, y, j)) => {
-                f == g && self.bound(x, y) == j - i && self.bound(y, x) == i - j
+                equal(f == g && self.fixed(x, y) == Some(j - i))
             }
-            _ => false,
+            (Term::Sum(x, y), Term::Sum(v, w)) => {
+                let straight = self.fixed(x, v).zip(self.fixed(y, w));
+                let crossed = || self.fixed(x, w).zip(self.fixed(y, v));
+                straight.or_else(crossed).map(|(one, other)| (one + other, Relation::Equal))
+            }
+            (Term::Difference(x, y), Term::Difference(v, w)) => {
+                let both = self.fixed(x, v).zip(self.fixed(y, w));
+                both.map(|(one, other)| (one - other, Relation::Equal))
+            }
+            (Term::Modulo(x, i, n), Term::Modulo(y, j, m)) if n == m => {
+                let (least, most) = (-self.bound(y, x), self.bound(x, y));
+                if least == most {
+                    let same = (least + i - j).rem_euclid(n) == 0;
+                    return Some((0, if same { Relation::Equal } else { Relation::NotEqual }));
+                }
+                // Less than one round apart, and not the same.
+                let (least, most) = (least.saturating_add(i - j), most.saturating_add(i - j));
+                let apart = (least > 0 && most < n) || (most < 0 && least > -n);
+                apart.then_some((0, Relation::NotEqual))
+            }
+            _ => None,
         }
     }
+
+    /// What the first number is more than the second, if it is known exactly.
+    #[must_use]
+    pub fn exact_difference(&self, left: Value, right: Value) -> Option<i64> {
+        let numbers = self.is_int(left.term) && self.is_int(right.term);
+        let terms = if numbers { self.fixed(left.term, right.term) } else { None };
+        terms.map(|terms| terms + left.offset - right.offset)
+    }
+
+    /// a - b, if it is known exactly.
+    fn fixed(&self, a: TermId, b: TermId) -> Option<i64> {
+        let most = self.bound(a, b);
+        (most < FAR && self.bound(b, a) == -most).then_some(most)
+    }
+
+    /// What follows for sums, differences and rests from the bounds of what they are made of.
+    fn arithmetic(&mut self) -> Result<(), Conflict> {
+        for at in 0..self.cells.len() {
+            let id = self.cells[at];
+            match self.term(id) {
+                Term::Sum(x, y) => {
+                    for (one, other) in [(x, y), (y, x)] {
+                        self.limit_by(id, one, self.bound(other, ZERO))?;
+                        self.limit_by(one, id, self.bound(ZERO, other))?;
+                    }
+                }
+                Term::Difference(x, y) => {
+                    self.limit_by(id, ZERO, self.bound(x, y))?;
+                    self.limit_by(ZERO, id, self.bound(y, x))?;
+                    self.limit_by(id, x, self.bound(ZERO, y))?;
+                    self.limit_by(x, id, self.bound(y, ZERO))?;
+                }
+                Term::Modulo(x, offset, divisor) => {
+                    self.limit_by(id, ZERO, divisor - 1)?;
+                    self.limit_by(ZERO, id, 0)?;
+                    let (least, most) = (-self.bound(ZERO, x), self.bound(x, ZERO));
+                    let small = most < FAR && least > -FAR;
+                    if small && least + offset >= 0 && most + offset < divisor {
+                        self.limit_by(id, x, offset)?;
+                        self.limit_by(x, id, -offset)?;
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn limit_by(&mut self, a: TermId, b: TermId, most: i64) -> Result<(), Conflict> {
+        if most >= FAR { Ok(()) } else { self.limit(a, b, most) }
+    }
+
+    /// The sum of two numbers.
+    pub fn sum(&mut self, left: Value, right: Value) -> Value {
+        let offset = left.offset + right.offset;
+        if left.term == ZERO || right.term == ZERO {
+            return Value { term: left.term.max(right.term), offset };
+        }
+        let (one, other) = (left.term.min(right.term), left.term.max(right.term));
+        Value { term: self.derived(Term::Sum(one, other)), offset }
+    }
+
+    /// The second number taken from the first.
+    pub fn difference(&mut self, left: Value, right: Value) -> Value {
+        let offset = left.offset - right.offset;
+        if left.term == right.term {
+            return Value { term: ZERO, offset };
+        }
+        if right.term == ZERO {
+            return Value { term: left.term, offset };
+        }
+        Value { term: self.derived(Term::Difference(left.term, right.term)), offset }
+    }
+
+    /// The rest of a number when divided by a positive one.
+    pub fn modulo(&mut self, inner: Value, divisor: i64) -> Value {
+        if inner.term == ZERO {
+            return Value { term: ZERO, offset: inner.offset.rem_euclid(divisor) };
+        }
+        let offset = inner.offset.rem_euclid(divisor);
+        Value::of(self.derived(Term::Modulo(inner.term, offset, divisor)))
+    }
+
+    /// A number that is computed from others. Its place in the order is drawn when facts are next
+    /// added; until then less is known than could be.
+    fn derived(&mut self, term: Term) -> TermId {
+        self.intern(term, Type::Int, true)
+    }
+}
+
+/// Whether a term is found through others, so that facts about those say something about it.
+fn is_derived(term: Term) -> bool {
+    matches!(
+        term,
+        Term::Field(..)
+            | Term::Element(..)
+            | Term::Sum(..)
+            | Term::Difference(..)
+            | Term::Modulo(..)
+    )
 }
 
 /// The bit of a term; none if there are too many terms.

@@ -26,7 +26,7 @@ impl<'c> Choices<'c> {
 
 const NUMBERS: &[&str] = &[
     "0", "1", "x", "x", "a", "a", "b", "k", "ID", "a + 1", "x + 1", "y", "h.v", "p.v", "r[x]",
-    "r[0]",
+    "r[0]", "-1", "a + b", "b - x", "a % 2",
 ];
 const NUMBER_PLACES: &[&str] =
     &["a", "a", "x", "x", "b", "y", "h.v", "p.v", "r[x]", "r[0]", "r[ID]", "q.v"];
@@ -60,6 +60,22 @@ const COUNTING: &[&str] = &[
     "y = b;",
     "<b == y;> return x; return y;",
     "b = b + 1; a = k;",
+    // Leases, steps that may never come, numbers that are not positive, and arithmetic.
+    "<a != 0;> a = 0;",
+    "<a == 0;> return b; return x;",
+    "<a == 0;> return b; return r[0];",
+    "<a == 2;> b = 1;",
+    "r[0] = k;",
+    "b = -1;",
+    "<k == 0;> a = 1;",
+    "<k < 0;> b = b - 1;",
+    "<b < 0;> return -1;",
+    "a = (a + 1) % 2;",
+    "r[x % 2] = k;",
+    "b = a + b;",
+    "x = a - b;",
+    "<a + b == 1;> return b;",
+    "return a % 2;",
 ];
 
 /// and about lists.
@@ -120,8 +136,12 @@ pub fn specification(choices: &mut Choices<'_>) -> String {
         let _ = writeln!(text, "{}", choices.pick(INVARIANTS));
     }
     let theme = choices.below(3);
+    let special = choices.below(12);
     for operation in 0..1 + choices.below(2) {
-        let _ = writeln!(text, "Op{operation}(int k)\n    int x; int y; node p; node q;");
+        let internal = if special == 0 && operation == 1 { "internal " } else { "" };
+        let thread = if special == 1 { " on t" } else { "" };
+        let head = format!("{internal}Op{operation}(int k){thread}");
+        let _ = writeln!(text, "{head}\n    int x; int y; node p; node q;");
         for _ in 0..[2, 3, 2, 1][choices.below(4)] {
             match (choices.below(4), theme) {
                 (0, _) => random_step(choices, &mut text),

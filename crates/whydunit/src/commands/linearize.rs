@@ -6,6 +6,7 @@ mod terminal;
 use crate::exit::Exit;
 use anyhow::Context;
 use clap::ValueEnum;
+use linearize::explore::machine::Memory;
 use linearize::explore::search::Bound;
 use linearize::model::Program;
 use linearize::proof::invariants::believe;
@@ -34,17 +35,47 @@ pub struct Linearize {
     #[arg(long, value_name = "WHAT")]
     show: Option<Show>,
     /// The most operations in a history when looking for a counterexample
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=12))]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = clap::value_parser!(u8).range(1..=40))]
     operations: u8,
-    /// Arguments are 1, 2, … up to this when looking for a counterexample
+    /// Arguments are 1, 2, … up to this when looking for a counterexample, and also 0, -1 and the
+    /// numbers of the specification
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=20))]
     values: u8,
-    /// The most states to visit for each number of operations
+    /// The most states to visit when looking for a counterexample
     #[arg(long, value_name = "N", default_value_t = Bound::default().states)]
     states: usize,
+    /// The most seconds for the proof, and again for the search for a counterexample
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
+    time: f64,
+    /// The most memory for the search, in MiB
+    #[arg(long, value_name = "MIB", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    max_memory: u32,
+    /// In which order stores reach memory
+    #[arg(long, value_name = "MODEL", default_value = "sc")]
+    memory: Order,
+    /// Let `malloc` give nodes again that were freed
+    #[arg(long)]
+    reuse: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
+}
+
+/// In which order stores reach memory.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Order {
+    /// Sub-operations happen one after the other (sequential consistency)
+    Sc,
+    /// Stores wait in a buffer of their thread, as on x86 (total store order)
+    Tso,
+}
+
+/// Reads a number of seconds.
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 1e6 => Ok(seconds),
+        _ => Err("expected a positive number of seconds, such as 30 or 0.5".to_owned()),
+    }
 }
 
 /// What `--show` can show.
@@ -99,6 +130,9 @@ impl Linearize {
             operations: usize::from(self.operations),
             values: i64::from(self.values),
             states: self.states,
+            time: Duration::from_secs_f64(self.time),
+            bytes: self.max_memory as usize * 1024 * 1024,
+            memory: Memory { buffers: self.memory == Order::Tso, reuse: self.reuse },
         };
         let judgement = judge(&program, bound);
         let pairs = (self.show == Some(Show::Pairs)).then(|| all_pairs(&program));
@@ -111,7 +145,7 @@ impl Judged {
         match self.outcome.as_ref().map(|outcome| &outcome.judgement.verdict) {
             Err(_) => Exit::BadInput,
             Ok(Verdict::Proved) => Exit::Clean,
-            Ok(Verdict::Refuted(_)) => Exit::Findings,
+            Ok(Verdict::Refuted { .. }) => Exit::Findings,
             Ok(Verdict::NotProved { .. }) => Exit::Undecided,
         }
     }
@@ -128,7 +162,7 @@ fn gravity(exit: Exit) -> u8 {
 }
 
 fn all_pairs(program: &Program) -> Vec<Pair> {
-    let (claims, _) = believe(program);
+    let (claims, _) = believe(program, None);
     let prefixes = prefixes(program);
     let both =
         prefixes.iter().flat_map(|&first| prefixes.iter().map(move |&second| (first, second)));

@@ -1,5 +1,6 @@
 //! The verdicts as JSON: one object a file, in an array.
 
+use super::terminal::assumption;
 use super::{Judged, Outcome};
 use crate::render::json;
 use linearize::Verdict;
@@ -43,13 +44,15 @@ fn outcome(judged: &Judged, outcome: &Outcome) -> Value {
     let program = &outcome.program;
     let mut value = match &outcome.judgement.verdict {
         Verdict::Proved => json!({ "verdict": "proved" }),
-        Verdict::Refuted(searched) => json!({
+        Verdict::Refuted { searched, if_all_end } => json!({
             "verdict": "refuted",
+            "proved_if_all_end": if_all_end,
             "history": searched.counterexample,
             "searched": bound(searched),
         }),
-        Verdict::NotProved { obstacles, searched } => json!({
+        Verdict::NotProved { obstacles, searched, if_all_end } => json!({
             "verdict": "not proved",
+            "proved_if_all_end": if_all_end,
             "obstacles": obstacles.iter().map(|one| obstacle(program, one)).collect::<Vec<_>>(),
             "searched": bound(searched),
         }),
@@ -62,6 +65,9 @@ fn outcome(judged: &Judged, outcome: &Outcome) -> Value {
             "broken_by": refused.broken_by.map(|by| prefix(program, by)),
         })
     });
+    value["oddities"] = json!(outcome.judgement.oddities);
+    value["assumptions"] =
+        json!(outcome.judgement.assumptions.iter().map(|&one| assumption(one)).collect::<Vec<_>>());
     value["refused_invariants"] = json!(refused.collect::<Vec<_>>());
     if let Some(pairs) = &outcome.pairs {
         value["pairs"] = json!(pairs.iter().map(|one| pair(program, one)).collect::<Vec<_>>());
@@ -92,6 +98,7 @@ fn obstacle(program: &Program, obstacle: &Obstacle) -> Value {
         "prefix": prefix(program, obstacle.prefix),
         "between": prefix(program, obstacle.between),
         "directly": obstacle.directly,
+        "pending": obstacle.pending,
         "next": { "letter": next.label, "text": next.text },
         "case": obstacle.case,
     })

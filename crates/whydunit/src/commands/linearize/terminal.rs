@@ -1,12 +1,13 @@
 //! The verdict for a reader at a terminal.
 
 use super::{Judged, Outcome};
-use linearize::Verdict;
-use linearize::explore::history::{Cell, History, StepShown};
+use linearize::explore::history::{CallShown, Cell, History, StepShown};
 use linearize::explore::search::Searched;
+use linearize::explore::survey::Oddity;
 use linearize::model::Program;
 use linearize::proof::pairs::{Case, Pair};
 use linearize::proof::{Obstacle, Prefix};
+use linearize::{Assumption, Verdict};
 use std::fmt::Write as _;
 
 /// Text with or without colours.
@@ -43,7 +44,7 @@ impl Page {
         }
         let (code, word) = match outcome.judgement.verdict {
             Verdict::Proved => ("1;32", "proved"),
-            Verdict::Refuted(_) => ("1;31", "refuted"),
+            Verdict::Refuted { .. } => ("1;31", "refuted"),
             Verdict::NotProved { .. } => ("1;33", "not proved"),
         };
         let steps: usize = program.operations.iter().map(|operation| operation.steps.len()).sum();
@@ -53,13 +54,68 @@ impl Page {
         let word = self.paint(code, word);
         self.line(format!("{name}: {word} ({size}, {took})"));
         self.refused(judged, outcome);
+        outcome.judgement.oddities.iter().for_each(|odd| self.oddity(odd));
         match &outcome.judgement.verdict {
-            Verdict::Proved => {}
-            Verdict::Refuted(searched) => self.refuted(searched),
-            Verdict::NotProved { obstacles, searched } => {
+            Verdict::Proved => {
+                let all: Vec<String> =
+                    outcome.judgement.assumptions.iter().map(|&one| assumption(one)).collect();
+                self.line(format!("  assumed: {}", all.join("; ")));
+            }
+            Verdict::Refuted { searched, if_all_end } => {
+                self.refuted(searched);
+                self.if_all_end(*if_all_end);
+            }
+            Verdict::NotProved { obstacles, searched, if_all_end } => {
                 self.not_proved(program, obstacles, searched);
+                self.if_all_end(*if_all_end);
             }
         }
+    }
+
+    fn if_all_end(&mut self, proved: bool) {
+        if proved {
+            self.line("  assuming every operation ends: proved");
+        }
+    }
+
+    fn oddity(&mut self, odd: &Oddity) {
+        let word = match odd {
+            Oddity::Waits { .. } => self.paint("2", "note"),
+            _ => self.paint("33", "warning"),
+        };
+        let after = |calls: &[String]| match calls {
+            [] => "at first".to_owned(),
+            calls => format!("after {}", calls.join(", ")),
+        };
+        let text = match odd {
+            Oddity::NeverEnds { operation } => {
+                format!(
+                    "`{operation}` never ends in any history that was tried; what is said of it is empty"
+                )
+            }
+            Oddity::Stuck { call, after: before, state: cells } => format!(
+                "`{call}` can never end {}: nothing that others do lets it (state: {})",
+                after(before),
+                state(cells)
+            ),
+            Oddity::Waits { call, after: before, .. } => {
+                format!("`{call}` cannot end alone {}; it waits for others", after(before))
+            }
+            Oddity::Varies { call, after: before, results } => {
+                let (before, results) = (after(before), results.join(" or "));
+                format!(
+                    "`{call}` is nondeterministic when run alone: {before} it may return {results}"
+                )
+            }
+            Oddity::Disagrees { object, stated, call, after: before, returned, expected } => {
+                let why = if *stated { "" } else { ", which its name suggests" };
+                format!(
+                    "not a {object}{why}: {} `{call}` returns {returned}, a {object} {expected}",
+                    after(before)
+                )
+            }
+        };
+        self.line(format!("  {word}: {text}"));
     }
 
     fn refused(&mut self, judged: &Judged, outcome: &Outcome) {
@@ -105,6 +161,15 @@ impl Page {
         let sequence =
             format!("{}{dots} {} {}", x.letters(program), y.letters(program), next.label);
         let sequence = self.paint("1", &sequence);
+        if obstacle.pending {
+            let begun = self.paint("1", &x.letters(program));
+            self.line(format!("  the proof stops at  {begun}"));
+            self.part(program, x, "begins, and may never go on");
+            self.part(program, y, "depends on it");
+            let title = operation.title();
+            self.line(format!("    {title} can then neither be given an end nor be left out"));
+            return;
+        }
         self.line(format!("  the proof stops at  {sequence}"));
         self.part(program, x, "begins");
         self.part(program, y, "comes between");
@@ -129,6 +194,7 @@ impl Page {
         for (number, call) in history.calls.iter().enumerate() {
             let overlaps = overlaps(history, number);
             let results = match call.results.as_slice() {
+                _ if call.pending => " does not return".to_owned(),
                 [] => String::new(),
                 results => format!(" returns {}", results.join(", ")),
             };
@@ -220,7 +286,7 @@ fn case_text(case: &Case) -> String {
 fn happening(history: &History, number: usize, step: &StepShown) -> String {
     let call = &history.calls[step.call];
     let helped = if step.by_any_thread { "*" } else { "" };
-    let name = match (call.begins == number, call.ends == number) {
+    let name = match (call.begins == number, call.ends == number && !call.pending) {
         (true, true) => format!("[{}]", call.operation),
         (true, false) => format!("[{}", call.operation),
         (false, true) => "]".to_owned(),
@@ -239,12 +305,34 @@ fn running(history: &History, number: usize, thread: usize) -> String {
 /// Which earlier operations had ended before this one began.
 fn overlaps(history: &History, number: usize) -> String {
     let begins = history.calls[number].begins;
-    let earlier = history.calls[..number].iter().filter(|call| call.ends < begins);
+    let ended = |call: &&CallShown| call.ends < begins && !call.pending;
+    let earlier = history.calls[..number].iter().filter(ended);
     let names: Vec<_> = earlier.map(|call| call.operation.as_str()).collect();
     if names.is_empty() {
         String::new()
     } else {
         format!("begins after the end of {}", names.join(", "))
+    }
+}
+
+/// What is taken for granted, in words.
+pub fn assumption(assumption: Assumption) -> String {
+    match assumption {
+        Assumption::SequentialMeaning => {
+            "what the operations do one after the other is what they should do".to_owned()
+        }
+        Assumption::ComparedWithObject(operations) => format!(
+            "one after the other they do what the object does (compared for all sequences of up to {operations} operations)"
+        ),
+        Assumption::SequentialConsistency => {
+            "sub-operations happen one after the other (sequential consistency)".to_owned()
+        }
+        Assumption::StoreBuffersDoNotShow => {
+            "stores wait in buffers as on x86, and no operation reads on or ends before its own are in memory".to_owned()
+        }
+        Assumption::NoReuse => {
+            "no node is used again while a reference to it exists".to_owned()
+        }
     }
 }
 
