@@ -248,7 +248,11 @@ impl<'a> Census<'a> {
             .filter(|(a, b)| a.via == 0 || a.via != b.via)
             .min_by_key(|(a, b)| a.statement.abs_diff(b.statement))
             .filter(|_| obeys);
-        let alone = || first.clone().next().map_or(0, |it| it.line);
+        // Its own access says more than a call that makes one.
+        let alone = || {
+            let own = first.clone().find(|it| it.via == 0);
+            own.or_else(|| first.clone().next()).map_or(0, |it| it.line)
+        };
         near.map_or_else(|| (alone(), None), |(a, b)| (a.line, Some(b.line)))
     }
 
