@@ -23,7 +23,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 /// How many specifications are looked at if nothing else is asked.
-const SPECIFICATIONS: u32 = 1_200;
+const SPECIFICATIONS: u32 = 300;
 
 /// How many of each kind there were.
 #[derive(Default)]

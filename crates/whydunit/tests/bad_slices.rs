@@ -74,7 +74,7 @@ fn a_moment_that_never_comes() {
     let program = build("never", GONE, &["-g", "-O0"]);
     let rows = [
         ("never.c:8#2", "was executed once, so there is no never.c:8#2"),
-        ("never.c:8#last/77", "was never executed"),
+        ("never.c:8#last/77", "there is no thread /77: the process has only one"),
         ("never.c:900", "never.c"),
         ("crash", "the program did not crash"),
     ];

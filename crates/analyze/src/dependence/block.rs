@@ -111,6 +111,8 @@ pub struct Exit {
     pub block: u32,
     /// Instructions that executed.
     pub executed: u16,
+    /// Ticks that these were.
+    pub ticks: u16,
     /// Whether the next one got some way (a repeated string instruction).
     pub interrupted: bool,
     /// Whether the last one is a conditional branch that was taken.
@@ -208,8 +210,7 @@ impl Blocks {
         };
         self.exit_of(block, way, payload).unwrap_or_else(|| {
             let exit = self.make_exit(block, way, payload);
-            let (executed, payload) = (exit.executed, exit.payload);
-            let ticks = self.ticks_before(&exit, executed);
+            let (executed, ticks, payload) = (exit.executed, exit.ticks, exit.payload);
             self.extents.push(Extent { executed, ticks, payload });
             self.exits.push(exit);
             let id = self.exits.len() as u32 - 1;
@@ -334,9 +335,10 @@ impl Blocks {
                 Form::Plain | Form::Syscall => (last.next(), false),
             },
         };
-        Exit {
+        let mut exit = Exit {
             block: number,
             executed,
+            ticks: 0,
             interrupted,
             taken,
             payload,
@@ -348,7 +350,9 @@ impl Blocks {
             next,
             jumps,
             lands: self.lands(&block.instructions[..executed.into()]),
-        }
+        };
+        exit.ticks = self.ticks_before(&exit, executed);
+        exit
     }
 
     /// Ticks that the first so many instructions of an exit were. Only the last one that executed can be a

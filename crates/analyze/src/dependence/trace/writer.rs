@@ -206,7 +206,7 @@ impl Writer {
         self.word(id + FIRST_EXIT);
         self.open.extend(payload);
         self.executed += u64::from(exit.executed);
-        self.tick.0 += u64::from(blocks.extents[id as usize].ticks);
+        self.tick.0 += u64::from(exit.ticks);
         self.current.last = Some(id);
         if let Some(replaced) = exit.lands {
             self.land_anyway(blocks);
