@@ -5,12 +5,13 @@ use crate::case::Case;
 use crate::crash::Crash;
 use crate::slicing::Execution;
 use crate::slicing::recursion::Endless;
+use analyze::dependence::Moment;
 use analyze::dependence::control::Control;
 use analyze::slice::ending::Asked;
 use analyze::slice::explain::{Explanation, explain};
 use analyze::slice::{Follow, Slice};
 use anyhow::Context;
-use base::Ending;
+use base::{Ending, ProcessNumber, When};
 
 /// The diagnosis of one process.
 pub struct Diagnosis {
@@ -49,6 +50,20 @@ impl Diagnosis {
     /// The best question.
     pub fn question(&self) -> &Asked {
         &self.asked[0]
+    }
+
+    /// The crash that it ended in, if it did, with its position.
+    pub fn crash(&self) -> Option<Crash> {
+        let mut crash = Crash::of(self.execution.crash()?);
+        // The report of a replay has the runner's ids.
+        let thread = self.execution.trace.last_thread()?;
+        let end = self.execution.position(Moment(self.execution.trace.len()));
+        crash.finding.when = end.zip(self.execution.process).map(|(position, process)| When {
+            process: ProcessNumber(process),
+            thread: self.execution.thread(thread, position.tick),
+            position,
+        });
+        Some(crash)
     }
 
     /// The instruction that the end is put down to, if there is one.

@@ -42,6 +42,8 @@ fn a_case_answers_with_data() {
 
     let diagnosis = Diagnosis::of(&case, process, windows::MEMORY).expect("explained");
     assert!(diagnosis.has_failed() && diagnosis.ended.contains("SIGSEGV"), "{}", diagnosis.ended);
+    let when = diagnosis.crash().and_then(|crash| crash.finding.when).expect("a position");
+    assert_eq!(when, seen.when, "the crash is where the scene is");
     let chain = &diagnosis.explanation.view.statements;
     assert!(chain.iter().take(2).any(|one| one.place.line == Some(12)), "{chain:?}");
     assert!(chain.iter().all(|one| one.position.is_some()), "every statement has its position");

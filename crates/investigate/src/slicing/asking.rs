@@ -75,7 +75,8 @@ impl Execution {
         thread: Option<u32>,
     ) -> Result<Option<Executed>, u64> {
         let meant = |report: &&CrashReport| {
-            let by = thread.is_none_or(|thread| thread as i32 == report.thread);
+            // The report of a replay has the runner's ids.
+            let by = thread.is_none() || thread == self.trace.last_thread();
             report.code > 0 && by && pcs.contains(&report.pc)
         };
         if self.crash().filter(meant).is_none() {

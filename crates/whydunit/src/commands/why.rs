@@ -4,7 +4,6 @@ use super::run::Guest;
 use crate::exit::Exit;
 use crate::render::{self, Output, shell};
 use analyze::slice::explain::Explanation;
-use investigate::crash::Crash;
 use investigate::slicing::recursion::Endless;
 use investigate::slicing::windows;
 use investigate::{Case, Diagnosis};
@@ -71,7 +70,7 @@ impl Why {
         let case = Case::of(self.guest.job(), render::notices())?;
         let diagnosis = Diagnosis::of(&case, case.process(self.process)?, self.memory)?;
         let out = if self.json {
-            let findings = diagnosis.execution.crash().map(Crash::of);
+            let findings = diagnosis.crash();
             render::json::render("why", findings.as_slice(), Report::of(&diagnosis))
         } else {
             let command = self.guest.command().iter().map(|part| part.to_string_lossy());
