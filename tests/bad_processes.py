@@ -35,7 +35,7 @@ SCRIBBLES = r"""
 int main(int count, char **arguments) {
     (void)arguments;
     if (count > 1 && fork()) return wait(NULL) < 0;
-    memset((void *)0x300000000000, 0x41, 256 << 10);
+    memset((void *)0x40808d900000, 0x41, 256 << 10);
     for (int i = 0; i < 1000; i++) free(malloc(i)), getppid();
     return 0;
 }

@@ -68,7 +68,8 @@ int main(void)
     FAULT("in $0x80, %%al", "a"(0));
     SHOW("in");
 
-    int fd = open("short", O_RDWR | O_CREAT, 0600);
+    int fd = open("short", O_RDWR | O_CREAT, 0600); // unlinked at once: nothing is left where the program runs
+    CHECK(unlink("short") == 0);
     CHECK(write(fd, "x", 1) == 1);
     char *file = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     FAULT("movb $1, 4096(%1)", "r"(file));

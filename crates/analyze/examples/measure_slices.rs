@@ -5,10 +5,11 @@
 //! those of the processor, which on an idle machine are those of the clock: everything here runs on
 //! one thread.
 
+use analyze::dependence::Trace;
 use analyze::dependence::control::{Code, Control, NoCode};
 use analyze::dependence::trace::{Item, address};
-use analyze::dependence::{Moment, Trace};
 use analyze::slice::{Follow, Question, Wants};
+use base::StepCount;
 use events::Consumer;
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -109,7 +110,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let most = if follow == Follow::Full { most_full } else { usize::MAX };
         for (thread, moment, address, bytes) in reads.iter().take(most) {
             let wants = Wants { memory: vec![(*address, *bytes)], ..Wants::default() };
-            let mut question = Question::new(*thread, Moment(*moment), wants, follow);
+            let mut question = Question::new(*thread, StepCount(*moment), wants, follow);
             question.control = Some(&control);
             question.nodes = 1000;
             let start = seconds();

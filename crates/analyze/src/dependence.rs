@@ -7,7 +7,7 @@
 //! is first seen. Going backwards over the records is then cheap: most are passed after one look
 //! at the parts that their exit defines and at the addresses that it stores to.
 //!
-//! Parts: [`block`] (static facts of superblocks), [`brief`] (those of simple instructions, for
+//! Parts: [`block`] (static facts of superblocks), [`compact`] (those of simple instructions, for
 //! quick use), [`trace`] (the consumer, and reading backwards), [`control`] (control dependence),
 //! [`query`] (finding moments), [`active`] (calls that have not returned), `calls` (what the stack
 //! of calls does that plain calls and returns do not tell), [`stack`] (what instructions do to the
@@ -15,8 +15,8 @@
 
 pub mod active;
 pub mod block;
-pub mod brief;
 pub mod calls;
+pub mod compact;
 pub mod control;
 pub mod query;
 pub mod stack;
@@ -24,5 +24,5 @@ pub mod system_calls;
 pub mod trace;
 pub mod wanted;
 
-pub use block::{Block, Exit, Static};
-pub use trace::{Moment, Trace};
+pub use block::{Exit, Static, Superblock};
+pub use trace::Trace;

@@ -3,7 +3,10 @@
 #![forbid(unsafe_code)]
 
 pub mod dependence;
+pub mod hijack;
+pub mod leaks;
 pub mod model;
+pub mod races;
 pub mod rules;
 pub mod semantics;
 pub mod slice;

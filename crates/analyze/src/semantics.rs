@@ -16,8 +16,8 @@
 //! Parts: [`parts`] (sets of register parts), [`meaning`] (the description of one instruction and
 //! the general rule that makes it), `copies`, `vectors` and `implicit` (the tables).
 
+mod builder;
 mod copies;
-mod draft;
 mod implicit;
 pub mod meaning;
 pub mod parts;

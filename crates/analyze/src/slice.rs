@@ -15,9 +15,12 @@
 //! program ended), [`recursion`] (one that does not end), [`graph`] (the answer), [`members`] (the answer as a set), [`view`] (the answer as
 //! source); `walk` (going back), `forward`, and what both use: `at` (one execution), `instances`
 //! (which one it is), `frames` (calls, control, saved registers), `wanters` (who wants what), `strings`
-//! (repeated moves).
+//! (repeated moves), `constants` (what nobody can write to),
+//! `bookkeepers` (code with lists of its own), `omitted` (what did not happen).
 
 mod at;
+mod bookkeepers;
+mod constants;
 pub mod ending;
 pub mod explain;
 mod forward;
@@ -25,6 +28,7 @@ mod frames;
 pub mod graph;
 mod instances;
 pub mod members;
+mod omitted;
 pub mod question;
 pub mod recursion;
 mod strings;
@@ -32,6 +36,8 @@ pub mod view;
 mod walk;
 mod wanters;
 
+pub use bookkeepers::is_bookkeeper;
+pub use constants::constants;
 pub use graph::{Because, Edge, Kind, Node, Slice, What};
 pub use members::Members;
 pub use question::{Follow, Question, Wants};

@@ -3,7 +3,7 @@
 use analyze::rules::language::{self, ast, parser, printer};
 use analyze::rules::model::{Condition, Point, Rule};
 use analyze::rules::needs::Needs;
-use analyze::rules::screen::{Screen, Situation, Standing};
+use analyze::rules::screen::{PointerState, Screen, Situation};
 use analyze::rules::shipped;
 use proptest::prelude::*;
 use spec::{Diagnostics, Source};
@@ -117,21 +117,24 @@ fn what_a_rule_needs_follows_from_what_it_asks() {
 
 #[test]
 fn ordinary_accesses_need_no_evaluation() {
-    let at = |standing, written| Situation { standing, written };
+    let at = |pointer_state, written| Situation { pointer_state, written };
     for rule in shipped::rules() {
         let screen = Screen::of(&rule);
-        assert!(!screen.admits(at(Standing::Inside, true)), "{}", rule.name);
+        assert!(!screen.admits(at(PointerState::Inside, true)), "{}", rule.name);
     }
-    let admitted = |name: &str| -> Vec<Standing> {
+    let admitted = |name: &str| -> Vec<PointerState> {
         let screen = Screen::of(&shipped(name));
-        Standing::ALL.into_iter().filter(|&standing| screen.admits(at(standing, true))).collect()
+        PointerState::ALL
+            .into_iter()
+            .filter(|&pointer_state| screen.admits(at(pointer_state, true)))
+            .collect()
     };
-    assert_eq!(admitted("null-pointer"), [Standing::Null]);
-    assert_eq!(admitted("dangling-pointer"), [Standing::Freed]);
-    assert_eq!(admitted("use-after-return"), [Standing::Freed]);
-    assert!(admitted("heap-overflow").contains(&Standing::Outside));
+    assert_eq!(admitted("null-pointer"), [PointerState::Null]);
+    assert_eq!(admitted("dangling-pointer"), [PointerState::Freed]);
+    assert_eq!(admitted("use-after-return"), [PointerState::Freed]);
+    assert!(admitted("heap-overflow").contains(&PointerState::Outside));
     assert!(Screen::of(&shipped("uninitialised-read")).looks_at_writes());
-    assert!(Screen::of(&shipped("uninitialised-read")).admits(at(Standing::Inside, false)));
+    assert!(Screen::of(&shipped("uninitialised-read")).admits(at(PointerState::Inside, false)));
 }
 
 /// Names, rarely a word of the language.

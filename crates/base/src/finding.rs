@@ -4,12 +4,13 @@
 //! Analyses build findings; they never format them for a reader.
 
 use crate::address::Address;
+use crate::source_kind::is_own_source;
 use crate::time::When;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Where in the program: as precise as is known, never less than one of the fields.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Place {
     /// Source file as the program or the command line names it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -37,6 +38,14 @@ impl Place {
     pub fn in_function(mut self, function: impl Into<String>) -> Self {
         self.function = Some(function.into());
         self
+    }
+}
+
+impl Place {
+    /// Whether it is a line of the program's own authors, as far as file names tell.
+    #[must_use]
+    pub fn is_own(&self) -> bool {
+        self.line.is_some() && self.file.as_deref().is_some_and(is_own_source)
     }
 }
 
@@ -70,11 +79,34 @@ pub enum Confidence {
     Certain,
 }
 
+/// What a step of evidence is to its finding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// A call that was active there, innermost first.
+    Call,
+    /// A call that was active where the block was allocated, or the variable's function called.
+    Allocated,
+    /// A call that was active where the block was freed.
+    Freed,
+    /// A call that was active where the descriptor was opened.
+    Opened,
+    /// A call that was active where the descriptor was closed.
+    Closed,
+    /// A copy on the way of a value, the newest first.
+    Copied,
+    /// Another place at which the same thing happened.
+    Also,
+}
+
 /// One step of the evidence for a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
     /// What happened there, as a sentence without a full stop.
     pub text: String,
+    /// What it is to the finding, if it is one of the usual things.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub role: Option<Role>,
     /// Where, if the step has a place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,
@@ -90,7 +122,14 @@ impl Step {
     /// A step that has only words.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), place: None, when: None, values: Vec::new() }
+        Self { text: text.into(), role: None, place: None, when: None, values: Vec::new() }
+    }
+
+    /// The same step with what it is to its finding.
+    #[must_use]
+    pub fn as_a(mut self, role: Role) -> Self {
+        self.role = Some(role);
+        self
     }
 
     /// The same step at a place.
@@ -135,9 +174,102 @@ pub struct Finding {
     pub evidence: Vec<Step>,
 }
 
+impl Finding {
+    /// What stays the same when addresses, lines, folders and call paths change: the kind, the function that
+    /// is to blame, the functions that made and freed what it is about, and the variable's name.
+    fn identity(&self) -> String {
+        let mut parts = vec![self.kind.as_str()];
+        parts.extend(self.place.as_ref().and_then(|place| place.function.as_deref()));
+        // A leak is told from another by who asked for the block, over all wrappers of `malloc`.
+        let depth = if self.kind.contains("leak") { MOST_FUNCTIONS } else { 1 };
+        for role in [Role::Allocated, Role::Freed, Role::Opened] {
+            let own = self.evidence.iter().filter(|step| step.role == Some(role));
+            let names = own.filter_map(|step| step.place.as_ref()).filter(|place| place.is_own());
+            parts.extend(names.filter_map(|place| place.function.as_deref()).take(depth));
+        }
+        if self.kind != FATAL_SIGNAL {
+            let words = self.evidence.first().map_or("", |step| step.text.as_str());
+            parts.extend(words.split('`').nth(1));
+        }
+        parts.join("\0")
+    }
+
+    /// Fingerprints of findings that are told together, in their order: 16 hexadecimal digits each. Of those
+    /// that nothing tells apart but their lines, all but the first have a number behind.
+    #[must_use]
+    pub fn fingerprints(findings: &[Self]) -> Vec<String> {
+        let identities: Vec<String> = findings.iter().map(Self::identity).collect();
+        let line =
+            |index: usize| findings[index].place.as_ref().map(|place| (&place.file, place.line));
+        let numbered = |(index, identity): (usize, &String)| {
+            let alike = (0..findings.len()).filter(|other| &identities[*other] == identity);
+            let before = alike.filter(|&other| (line(other), other) < (line(index), index)).count();
+            let digest = fnv(identity.as_bytes());
+            if before == 0 {
+                format!("{digest:016x}")
+            } else {
+                format!("{digest:016x}-{}", before + 1)
+            }
+        };
+        identities.iter().enumerate().map(numbered).collect()
+    }
+}
+
+/// The kind of a finding that is a crash.
+pub const FATAL_SIGNAL: &str = "fatal-signal";
+
+/// Functions that tell one leak from another.
+const MOST_FUNCTIONS: usize = 6;
+
+/// FNV-1a of 64 bits: short, and the same in every version of every compiler.
+fn fnv(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn finding(function: &str, line: u32, text: &str) -> Finding {
+        Finding {
+            kind: "heap-overflow".into(),
+            title: "title".into(),
+            confidence: Confidence::Certain,
+            place: Some(Place::line("/home/me/a.c", line).in_function(function)),
+            when: None,
+            evidence: vec![
+                Step::new(text),
+                Step::new("#0 f")
+                    .as_a(Role::Call)
+                    .at(Place::line("a.c", line).in_function(function)),
+            ],
+        }
+    }
+
+    #[test]
+    fn fingerprints_outlive_addresses_and_lines_and_tell_findings_apart() {
+        let one = finding("f", 3, "1 byte written at 0x10, past the end of `name`");
+        let mut moved = finding("f", 30, "1 byte written at 0x99, past the end of `name`");
+        moved.place.as_mut().expect("a place").file = Some("/elsewhere/a.c".into());
+        moved.evidence.push(Step::new("#1 g").as_a(Role::Call));
+        let alone = |finding: &Finding| Finding::fingerprints(std::slice::from_ref(finding));
+        assert_eq!(alone(&one), alone(&moved), "the same bug, elsewhere");
+        let others = [
+            finding("g", 3, "1 byte written at 0x10, past the end of `name`"),
+            finding("f", 3, "1 byte written at 0x10, past the end of `text`"),
+            Finding { kind: "dangling-pointer".into(), ..one.clone() },
+        ];
+        assert!(others.iter().all(|other| alone(other) != alone(&one)));
+        let later = finding("f", 9, "1 byte written at 0x10, past the end of `name`");
+        let together = Finding::fingerprints(&[later.clone(), one.clone()]);
+        assert_eq!(together[1], alone(&one)[0]);
+        assert_eq!(
+            together[0],
+            format!("{}-2", alone(&one)[0]),
+            "the later line, whatever the order"
+        );
+    }
 
     #[test]
     fn places_read_like_the_notation_users_type() {

@@ -112,6 +112,13 @@ fn begins_with_digit(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_digit())
 }
 
+/// Whether a file lies where distributions put theirs.
+#[must_use]
+pub fn is_system_file(path: &str) -> bool {
+    const FOLDERS: [&str; 5] = ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"];
+    FOLDERS.iter().any(|folder| path.starts_with(folder))
+}
+
 #[cfg(test)]
 mod tests {
     use super::ModuleKind::{self, CLibrary, Kernel, Loader, Program, Runtime, Sanitizer};

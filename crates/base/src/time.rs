@@ -30,6 +30,11 @@ impl fmt::Display for Tick {
 #[serde(transparent)]
 pub struct StepCount(pub u64);
 
+impl StepCount {
+    /// Later than everything.
+    pub const NEVER: Self = Self(u64::MAX);
+}
+
 /// An exact instant of a process: `@TICK:0xPC`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Position {

@@ -10,9 +10,9 @@
 
 use correlate::access::Kind;
 use correlate::baseline::Baseline;
-use correlate::explain::{Standing, sites};
+use correlate::explain::{Conformance, sites};
 use correlate::library::Library;
-use correlate::rules::{Options, Way};
+use correlate::rules::{BySize, Options, Way};
 use correlate::tree::Silent;
 use correlate::{Analysis, Request, analyse};
 use serde::Deserialize;
@@ -30,15 +30,16 @@ struct Change {
 fn main() -> Result<(), Box<dyn Error>> {
     let root = std::env::args_os().nth(1).ok_or("usage: variants TREE")?;
     let library = Library::builtin();
-    let options = Options::default();
     let request = Request {
         roots: vec![root.into()],
         library: library.clone(),
-        options,
+        options: Options::default(),
+        by_size: BySize::ALL,
         max_file_size: 32 << 20,
         ..Request::default()
     };
     let mut analysis = analyse(&request, &Silent)?;
+    let options = analysis.options;
     let baseline = Baseline::of(&analysis);
     let rules_alone = Baseline { functions: Vec::new(), ..baseline.clone() };
     print(&json!({"findings": violations(&analysis), "updates": updates(&analysis)}))?;
@@ -90,7 +91,7 @@ fn updates(analysis: &Analysis) -> Vec<Value> {
     for rule in analysis.rules.iter().filter(|it| it.is_simple(Way::Write, Way::Write)) {
         let y = rule.right.1;
         for site in sites(analysis, rule) {
-            if site.standing != (Standing::Obeys { direct: true }) {
+            if site.conformance != (Conformance::Obeys { direct: true }) {
                 continue;
             }
             let written = analysis.graph.entries(site.function, y).iter();

@@ -80,8 +80,47 @@ pub struct Access {
     pub is_given: bool,
     /// Whether the object is a local that is written and never read: its state cannot matter.
     pub is_dead: bool,
+    /// Whether a value that the function took from it before is given back.
+    pub is_restored: bool,
+    /// Where the object comes from.
+    pub origin: Origin,
+    /// The branch of the function, in [`Function::branches`].
+    pub branch: u32,
     /// Whether the owner was guessed from the name of the field.
     pub is_guess: bool,
+}
+
+impl Access {
+    /// The statement and its branch.
+    pub fn place(&self) -> (u32, u32) {
+        (self.statement, self.branch)
+    }
+}
+
+/// Where the object that a variable is a field of comes from, as far as the function itself shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Not to be seen.
+    Unknown,
+    /// The function makes it: a local, or fresh memory. With the hash of the name of that local.
+    New(u32),
+    /// It was there before.
+    Existing,
+    /// It is a global variable, or part of one.
+    Global,
+}
+
+/// A piece of a function that is executed on a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The branch around it.
+    pub parent: u32,
+    /// The statement that chooses it; of those that the same one chooses only one is executed.
+    pub choice: u32,
+    /// The last statement in it.
+    pub last: u32,
+    /// Whether the function returns at its end.
+    pub returns: bool,
 }
 
 /// One call.
@@ -95,6 +134,8 @@ pub struct Call {
     pub line: u32,
     /// Number of the statement.
     pub statement: u32,
+    /// The branch of the calling function, in [`Function::branches`].
+    pub branch: u32,
     /// What it is called with.
     pub arguments: Box<[Argument]>,
     /// The object that its result is assigned to.
@@ -166,6 +207,12 @@ pub struct Function {
     pub parameters: Box<[u32]>,
     /// Hashes of the objects that it returns.
     pub returned: Box<[u32]>,
+    /// Hashes of two expressions for one object, as an assignment made it.
+    pub aliases: Box<[(u32, u32)]>,
+    /// Structs inside others whose fields it accesses.
+    pub parts: Box<[(Owner, Name)]>,
+    /// Its branches, from 1; what stands on no condition is in branch 0.
+    pub branches: Box<[Branch]>,
 }
 
 impl Function {
@@ -173,6 +220,43 @@ impl Function {
     pub fn is_setter(&self) -> bool {
         let [only] = &self.accesses[..] else { return false };
         only.kind == Kind::WRITE && only.is_given && self.calls.is_empty()
+    }
+
+    /// Whether two expressions may name one object.
+    pub fn may_be_one(&self, one: u32, other: u32) -> bool {
+        one == other || self.aliases.iter().any(|it| *it == (one, other) || *it == (other, one))
+    }
+
+    /// Whether of two statements, each with its branch, only one is executed in a pass.
+    pub fn are_alternatives(&self, one: (u32, u32), other: (u32, u32)) -> bool {
+        let ((early, before), (late, after)) =
+            if one <= other { (one, other) } else { (other, one) };
+        if before == after || before == 0 && after == 0 {
+            return false;
+        }
+        let around_after: Vec<u32> = self.around(after).collect();
+        // A branch that returns is an alternative to all that follows it.
+        let mut left = self.around(before).take_while(|it| !around_after.contains(it));
+        let returns = |it: u32| {
+            let branch = &self.branches[it as usize - 1];
+            branch.returns && early <= branch.last && branch.last < late
+        };
+        if left.any(returns) {
+            return true;
+        }
+        let choices =
+            |from: u32| self.around(from).map(|it| (it, self.branches[it as usize - 1].choice));
+        choices(before).any(|(it, choice)| {
+            choices(after).any(|(other, other_choice)| it != other && choice == other_choice)
+        })
+    }
+
+    /// A branch and those around it.
+    fn around(&self, branch: u32) -> impl Iterator<Item = u32> {
+        std::iter::successors(Some(branch), |it| {
+            self.branches.get((*it).wrapping_sub(1) as usize).map(|it| it.parent)
+        })
+        .take_while(|it| *it != 0)
     }
 }
 

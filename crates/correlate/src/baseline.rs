@@ -143,6 +143,11 @@ fn functions(analysis: &Analysis) -> Vec<KnownFunction> {
         .collect()
 }
 
+/// The file and the name of a function.
+fn place(analysis: &Analysis, function: FunctionId) -> (String, String) {
+    (analysis.path_of(function).to_string(), analysis.function_name(function))
+}
+
 /// How often a function writes each variable itself.
 fn writes(analysis: &Analysis, function: FunctionId) -> Writes {
     let mut writes = Writes::default();
@@ -274,12 +279,20 @@ impl Before {
                 rules.entry(rule.right.1).or_default().push(index);
             }
         }
+        let mut together: FxHashMap<(String, String), Writes> = FxHashMap::default();
+        for function in 0..analysis.tree.functions.len() as FunctionId {
+            let counts = together.entry(place(analysis, function)).or_default();
+            for (variable, count) in writes(analysis, function) {
+                *counts.entry(variable).or_default() += count;
+            }
+        }
         for function in 0..analysis.tree.functions.len() as FunctionId {
             let Some(before) = &self.writes[function as usize] else { continue };
             if !self.is_changed(function) || before.is_empty() {
                 continue;
             }
-            let now = writes(analysis, function);
+            // Alternatives of one name in a file are one in the baseline.
+            let Some(now) = together.get(&place(analysis, function)) else { continue };
             for (y, count) in before {
                 let lost = Lost { before: *count, now: now.get(y).copied().unwrap_or(0) };
                 if lost.now >= lost.before || self.has_moved(analysis, function, *y) {

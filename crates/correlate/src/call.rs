@@ -2,7 +2,7 @@
 //! returns.
 
 use crate::access::{Argument, Call, How};
-use crate::collect::{Walker, hash_of};
+use crate::collect::{Object, Walker, object_hash};
 use crate::expression::Mode;
 use crate::names::Name;
 use crate::parse::{line, text};
@@ -110,8 +110,8 @@ impl Walker<'_> {
                     self.view.returned(name, &mut |_, _| Type::Unknown, 0)
                 }
                 _ => {
-                    let base = hash_of(&self.source[object.byte_range()]) as u32 | 1;
-                    self.field(of, name, Mode::Read, member, (base, None))
+                    let base = object_hash(&self.source[object.byte_range()]);
+                    self.field(of, name, Mode::Read, member, Object { base, ..Object::ELSEWHERE })
                 }
             };
             self.arguments("", arguments);
@@ -153,7 +153,8 @@ impl Walker<'_> {
         arguments: Box<[Argument]>,
     ) {
         let (line, statement, result) = (line(node), self.statement, Argument::NONE);
-        self.calls.push(Call { name, class, line, statement, arguments, result });
+        let branch = self.branch;
+        self.calls.push(Call { name, class, line, statement, branch, arguments, result });
     }
 }
 

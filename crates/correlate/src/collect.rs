@@ -3,10 +3,12 @@
 //! `collect` finds functions and walks through their statements; `locals` keeps the names they
 //! declare; `expression`, `assignment` and `call` follow what the statements are made of.
 
-use crate::access::{Access, Argument, Call, Function, How, Kind, Owner, Resolution, Whole};
+use crate::access::{
+    Access, Argument, Branch, Call, Function, How, Kind, Origin, Owner, Resolution, Whole,
+};
 use crate::expression::Mode;
 use crate::library::Library;
-use crate::locals::Local;
+use crate::locals::{Local, Source};
 use crate::macros::MacroBody;
 use crate::names::{Name, Names};
 use crate::parse::{line, text};
@@ -40,8 +42,15 @@ pub struct Walker<'a> {
     pub(crate) statement: u32,
     pub(crate) depth: usize,
     pub(crate) accesses: Vec<Access>,
-    /// For each access, the local whose field it is.
-    pub(crate) roots: Vec<Option<usize>>,
+    /// For each access, the object whose field it is.
+    pub(crate) objects: Vec<Object>,
+    pub(crate) branches: Vec<Branch>,
+    pub(crate) parts: Vec<(Owner, Name)>,
+    pub(crate) aliases: Vec<(u32, u32)>,
+    /// The branch that is being followed.
+    pub(crate) branch: u32,
+    /// Statements that choose among branches so far.
+    pub(crate) choices: u32,
     pub(crate) calls: Vec<Call>,
     pub(crate) wholes: Vec<Whole>,
     pub(crate) parameters: Vec<u32>,
@@ -85,7 +94,12 @@ impl<'a> Walker<'a> {
             statement: 0,
             depth: 0,
             accesses: Vec::new(),
-            roots: Vec::new(),
+            objects: Vec::new(),
+            branches: Vec::new(),
+            parts: Vec::new(),
+            aliases: Vec::new(),
+            branch: 0,
+            choices: 0,
             calls: Vec::new(),
             wholes: Vec::new(),
             parameters: Vec::new(),
@@ -142,8 +156,8 @@ impl<'a> Walker<'a> {
             return;
         };
         for parameter in &body.parameters {
-            self.declare(*parameter, Type::Unknown, false);
-            self.parameters.push(hash_of(self.names.text(*parameter).as_bytes()) as u32 | 1);
+            self.declare(*parameter, Type::Unknown, false, Source::default());
+            self.parameters.push(object_hash(self.names.text(*parameter).as_bytes()));
         }
         self.visit(block);
         let header = Header { name: body.name, class: None, is_static: false };
@@ -195,11 +209,17 @@ impl<'a> Walker<'a> {
     }
 
     fn finish(&mut self, header: Header, line: u32, hash: u64) {
-        for (access, root) in self.accesses.iter_mut().zip(&self.roots) {
-            access.is_dead = root.is_some_and(|local| {
+        for (access, object) in self.accesses.iter_mut().zip(&self.objects) {
+            access.is_dead = object.root.is_some_and(|local| {
                 let local = &self.locals[local];
                 local.by_value && !local.is_used
             });
+            access.origin = match object.holder {
+                Holder::Local(local) => self.locals[local].origin(),
+                Holder::Global => Origin::Global,
+                Holder::Elsewhere => Origin::Existing,
+                Holder::Fresh => Origin::New(0),
+            };
         }
         self.wholes.sort_by_key(|it| {
             let of = if let Type::Struct(id) = it.of { id.0 } else { u32::MAX };
@@ -221,9 +241,13 @@ impl<'a> Walker<'a> {
             wholes: std::mem::take(&mut self.wholes),
             parameters: std::mem::take(&mut self.parameters).into(),
             returned: std::mem::take(&mut self.returned).into(),
+            branches: std::mem::take(&mut self.branches).into(),
+            parts: std::mem::take(&mut self.parts).into(),
+            aliases: std::mem::take(&mut self.aliases).into(),
         });
         self.chains = 0;
-        self.roots.clear();
+        (self.branch, self.choices) = (0, 0);
+        self.objects.clear();
         self.locals.clear();
         self.visible.clear();
         self.shadowed.clear();
@@ -256,12 +280,18 @@ impl<'a> Walker<'a> {
                 }
                 self.leave_block(mark);
             }
+            "if_statement" => {
+                self.statement += 1;
+                self.condition(node);
+            }
+            "switch_statement" => {
+                self.statement += 1;
+                self.switch(node);
+            }
             "expression_statement"
             | "return_statement"
-            | "if_statement"
             | "while_statement"
             | "do_statement"
-            | "switch_statement"
             | "case_statement"
             | "throw_statement" => {
                 self.statement += 1;
@@ -311,7 +341,7 @@ impl<'a> Walker<'a> {
         };
         match inner {
             Some(inner) => self.object(inner),
-            None => hash_of(&self.source[node.byte_range()]) as u32 | 1,
+            None => object_hash(&self.source[node.byte_range()]),
         }
     }
 
@@ -340,22 +370,25 @@ impl<'a> Walker<'a> {
     }
 
     /// Adds an access.
-    pub(crate) fn record(&mut self, access: NewAccess, node: Node, root: Option<usize>) {
+    pub(crate) fn record(&mut self, access: NewAccess, node: Node, object: Object) {
         self.accesses.push(Access {
             owner: access.owner,
             field: access.field,
             kind: access.kind,
             line: line(node),
             statement: self.statement,
-            base: access.base,
+            base: object.base,
             chain: self.chain.number,
             step: access.step,
             value: None,
             is_given: false,
             is_dead: false,
+            is_restored: false,
+            origin: Origin::Unknown,
+            branch: self.branch,
             is_guess: false,
         });
-        self.roots.push(root);
+        self.objects.push(object);
     }
 }
 
@@ -364,8 +397,36 @@ pub(crate) struct NewAccess {
     pub owner: Owner,
     pub field: Name,
     pub kind: Kind,
-    pub base: u32,
     pub step: Option<Type>,
+}
+
+/// An object, as an access to one of its fields names it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Object {
+    /// Hash of the expression.
+    pub base: u32,
+    /// The local struct that it is part of.
+    pub root: Option<usize>,
+    /// What leads to it.
+    pub holder: Holder,
+}
+
+impl Object {
+    /// An object that nothing is known of.
+    pub(crate) const ELSEWHERE: Self = Self { base: 0, root: None, holder: Holder::Elsewhere };
+}
+
+/// What the way to an object begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Holder {
+    /// A local that is the object, holds it or points to it.
+    Local(usize),
+    /// A global variable that is the object or holds it.
+    Global,
+    /// The expression itself makes the object.
+    Fresh,
+    /// Anything else.
+    Elsewhere,
 }
 
 /// The call that an expression is, apart from casts and parentheses.
@@ -387,6 +448,24 @@ struct Header {
 fn is_expression(kind: &str) -> bool {
     kind.ends_with("_expression")
         || matches!(kind, "identifier" | "field_identifier" | "qualified_identifier" | "this")
+}
+
+/// Hash of an expression that names an object; `a[i]` and `a[i++]` are one.
+pub(crate) fn object_hash(text: &[u8]) -> u32 {
+    let mut hasher = rustc_hash::FxHasher::default();
+    let mut rest = text;
+    while let [first, tail @ ..] = rest {
+        rest = match rest {
+            [b'+', b'+', after @ ..] | [b'-', b'-', after @ ..] => after,
+            _ => {
+                if !first.is_ascii_whitespace() {
+                    hasher.write_u8(*first);
+                }
+                tail
+            }
+        };
+    }
+    hasher.finish() as u32 | 1
 }
 
 /// Hash of a text without its blanks.

@@ -1,10 +1,10 @@
 //! Shows a rule at its sites: who obeys it and who does not, with the lines of both accesses.
 
 use crate::Analysis;
+use crate::conformance::Census;
+pub use crate::conformance::{Conformance, Reason, Site};
 use crate::graph::Variable;
 use crate::rules::{MOST_LEFT, Rule, Way};
-use crate::standing::Census;
-pub use crate::standing::{Reason, Site, Standing};
 use std::fmt;
 
 /// A rule text that names nothing in the tree.

@@ -1,7 +1,7 @@
 //! Follows expressions: which variables they access and how, and which struct they lead to.
 
 use crate::access::{Kind, Owner};
-use crate::collect::{Chain, MOST_NESTING, NewAccess, Walker, hash_of};
+use crate::collect::{Chain, Holder, MOST_NESTING, NewAccess, Object, Walker, object_hash};
 use crate::names::Name;
 use crate::parse::text;
 use crate::syntax::{TypeName, Typed, type_name};
@@ -107,7 +107,8 @@ impl Walker<'_> {
             "compound_literal_expression" => {
                 let of = self.named_type(field("type"));
                 if let Some(list) = field("value").filter(|_| mode != Mode::Silent) {
-                    self.literal(list, of, (self.object(node), None));
+                    let base = self.object(node);
+                    self.literal(list, of, Object { base, root: None, holder: Holder::Fresh });
                 }
                 of
             }
@@ -235,7 +236,8 @@ impl Walker<'_> {
         {
             self.count_resolved(mode);
             let target = Target { owner: Owner::Struct(owner), field: name, typed };
-            return self.add(target, mode, node, (hash_of(b"this") as u32 | 1, None));
+            let base = object_hash(b"this");
+            return self.add(target, mode, node, Object { base, ..Object::ELSEWHERE });
         }
         self.global(node, name, mode, 0)
     }
@@ -247,7 +249,8 @@ impl Walker<'_> {
                 return self.view.resolve(global.typed.base);
             }
             let target = Target { owner, field: name, typed: global.typed };
-            return self.add(target, mode, node, (0, None));
+            let object = Object { base: 0, root: None, holder: Holder::Global };
+            return self.add(target, mode, node, object);
         }
         match self.view.alias(name) {
             Some([other]) if depth < 8 && *other != name => {
@@ -297,8 +300,9 @@ impl Walker<'_> {
         }
         // A field of a struct that the tree only names may be declared nowhere in it.
         let name = self.names.intern(text(field, self.source));
-        let base = hash_of(&self.source[argument.byte_range()]) as u32 | 1;
-        self.field(of, name, mode, field, (base, root))
+        let base = object_hash(&self.source[argument.byte_range()]);
+        let holder = self.holder(argument, 0);
+        self.field(of, name, mode, field, Object { base, root, holder })
     }
 
     /// Follows the base of a field expression: its type, its node and the node of the field.
@@ -317,6 +321,40 @@ impl Walker<'_> {
             _ => Mode::Part,
         };
         Some((self.expression(argument, base_mode), argument, field))
+    }
+
+    /// What leads to the object that `node` is or points to.
+    pub(crate) fn holder(&self, node: Node, depth: usize) -> Holder {
+        let inner = |field: &str| node.child_by_field_name(field);
+        let next = match node.kind() {
+            "parenthesized_expression" => node.named_child(0),
+            "pointer_expression" => inner("argument"),
+            "field_expression" if self.is_member(node) => inner("argument"),
+            "identifier" => {
+                let Some(name) = self.names.find(text(node, self.source)) else {
+                    return Holder::Elsewhere;
+                };
+                let local = self.visible.get(&name).map(|it| Holder::Local(*it));
+                let global = || self.view.global(name).map(|_| Holder::Global);
+                return local.or_else(global).unwrap_or(Holder::Elsewhere);
+            }
+            _ => None,
+        };
+        match next {
+            Some(next) if depth < MOST_NESTING => self.holder(next, depth + 1),
+            _ => Holder::Elsewhere,
+        }
+    }
+
+    /// Whether a field expression names a part of an object: `a.b`, or `a->b` where `b` is a struct.
+    fn is_member(&self, node: Node) -> bool {
+        let operator = node.child_by_field_name("operator");
+        let is_dot = operator.is_some_and(|it| text(it, self.source) == ".");
+        let field = node.child_by_field_name("field");
+        let name = field.and_then(|it| self.names.find(text(it, self.source)));
+        // Of namesakes any will do: a struct inside another is one in all of them.
+        let holders = name.map(|it| self.view.is_always_value(it));
+        is_dot || holders.unwrap_or(false)
     }
 
     /// The local struct that a chain of `.` starts at.
@@ -341,31 +379,31 @@ impl Walker<'_> {
         name: Name,
         mode: Mode,
         node: Node,
-        (base, root): (u32, Option<usize>),
+        object: Object,
     ) -> Type {
         if let Some((owner, typed)) = self.view.field(of, name) {
             self.count_resolved(mode);
             let target = Target { owner: Owner::Struct(owner), field: name, typed };
-            return self.add(target, mode, node, (base, root));
+            return self.add(target, mode, node, object);
         }
         // `#define s_addr un.addr`: another name for a path through the struct.
         if let Some(path) = self.view.alias(name)
             && let Some((owner, last, typed)) = self.follow(of, path.to_vec())
         {
             self.count_resolved(mode);
-            return self.add(Target { owner, field: last, typed }, mode, node, (base, root));
+            return self.add(Target { owner, field: last, typed }, mode, node, object);
         }
         if let Type::Opaque(tag) = of {
             self.count_resolved(mode);
             let owner = Owner::Opaque(tag);
             let target = Target { owner, field: name, typed: Typed::UNKNOWN };
-            return self.add(target, mode, node, (base, root));
+            return self.add(target, mode, node, object);
         }
         if let Some((owner, typed)) = self.view.guess(name) {
             self.resolution.guessed += u64::from(mode.is_access());
             let target = Target { owner: Owner::Struct(owner), field: name, typed };
             let before = self.accesses.len();
-            let of = self.add(target, mode, node, (base, None));
+            let of = self.add(target, mode, node, Object { root: None, ..object });
             self.accesses[before..].iter_mut().for_each(|access| access.is_guess = true);
             return of;
         }
@@ -393,19 +431,15 @@ impl Walker<'_> {
     }
 
     /// Notes an access to a variable, and returns the struct that it leads to.
-    fn add(
-        &mut self,
-        target: Target,
-        mode: Mode,
-        node: Node,
-        (base, root): (u32, Option<usize>),
-    ) -> Type {
+    fn add(&mut self, target: Target, mode: Mode, node: Node, object: Object) -> Type {
         let Target { owner, field, typed } = target;
         let of = self.view.resolve(typed.base);
         if mode.is_access() {
             let kind = mode.kind(self.view.is_pointer(typed));
             let step = self.chain.is_step.then_some(of);
-            self.record(NewAccess { owner, field, kind, base, step }, node, root);
+            self.record(NewAccess { owner, field, kind, step }, node, object);
+        } else if mode == Mode::Part && !self.parts.contains(&(owner, field)) {
+            self.parts.push((owner, field));
         }
         of
     }

@@ -4,7 +4,7 @@
 //! Calls are linked by name: the same file first, then the only function of that name, then the
 //! one whose folder is nearest. Calls through pointers stay unlinked.
 
-use crate::access::{Access, Function, How, Kind, Owner};
+use crate::access::{Access, Function, How, Kind, Origin, Owner};
 use crate::names::Name;
 use crate::objects::Objects;
 use crate::sources::is_header;
@@ -32,8 +32,12 @@ pub struct Entry {
     pub via: u32,
     /// Line; that of the call if it is indirect.
     pub line: u32,
+    /// Its branch in the function; that of the call if it is indirect.
+    pub branch: u32,
     /// Hash of the expression that names the object.
     pub base: u32,
+    /// Whether the object is a global variable, or part of one.
+    pub is_global: bool,
     /// Number of its chain of fields in the function; 0 if it is indirect.
     pub chain: u32,
     /// If it is a step on the way to another field: the number of the struct it leads to, from 1.
@@ -186,7 +190,9 @@ fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
             statement: access.statement,
             via: 0,
             line: access.line,
+            branch: access.branch,
             base: access.base,
+            is_global: access.origin == Origin::Global,
             chain: access.chain,
             step: access.step.map_or(0, |to| match to {
                 Type::Struct(id) => id.0 + 1,
@@ -205,7 +211,7 @@ fn tidy(entries: &mut Vec<Entry>) {
     // Chains matter for steps alone: of other accesses those to one object are the same.
     let key = |it: &Entry| {
         let chain = if it.step == 0 { 0 } else { it.chain };
-        (it.variable, it.statement, it.via, it.base, it.step, it.end, chain)
+        (it.variable, it.statement, it.via, it.base, it.branch, it.step, it.end, chain)
     };
     entries.sort_by_key(key);
     entries.dedup_by(|later, kept| {
@@ -238,7 +244,9 @@ fn access_set(
                 statement: call.statement,
                 via: callee + 1,
                 line: call.line,
+                branch: call.branch,
                 base: 0,
+                is_global: false,
                 chain: 0,
                 step: 0,
                 end: 0,

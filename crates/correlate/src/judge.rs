@@ -4,13 +4,14 @@
 //! There are many more candidates than rules, so this is where the time of mining goes. Both sides
 //! are sorted lists of functions that are merged; access sets are opened only for functions in both.
 
+use crate::access::Function;
+use crate::conformance::{Context, Reason};
 use crate::graph::{Entry, Variable};
 use crate::occurrences::Occurrence;
-use crate::rules::{MOST_LEFT, Rule, Way};
-use crate::standing::{Context, Reason};
+use crate::rules::{MOST_LEFT, Options, Rule, Way};
 
 /// Counts the candidates of one tree. These counts only say which candidates are worth a closer look:
-/// of those that pass, `standing` counts what reports say.
+/// of those that pass, `conformance` counts what reports say.
 pub(crate) struct Judge<'a> {
     pub context: Context<'a>,
 }
@@ -108,6 +109,15 @@ impl Judge<'_> {
         }
     }
 
+    /// What a candidate must meet. Of the functions with the left side of an update some will turn out
+    /// not to count, so its confidence may still rise.
+    fn floor(&self, left: Way) -> Options {
+        const RISE: f64 = 0.75;
+        let options = *self.context.options;
+        let rise = if left == Way::Write { RISE } else { 1.0 };
+        Options { min_confidence: options.min_confidence * rise, ..options }
+    }
+
     fn keep(&self, left: &[Variable], right: Variable, tally: &Tally, rules: &mut Vec<Rule>) {
         for (i, left_way) in Way::ALL.into_iter().enumerate() {
             for (j, right_way) in Way::ALL.into_iter().enumerate() {
@@ -122,7 +132,7 @@ impl Judge<'_> {
                         (right_way, right),
                     )
                 };
-                if rule.meets(self.context.options) {
+                if rule.meets(&self.floor(left_way)) {
                     rules.push(rule);
                 }
             }
@@ -156,9 +166,10 @@ pub(crate) struct Outcome {
     pub neutral: Option<Reason>,
 }
 
-/// Which accesses of the right side are together with the left side.
-/// `owner` is the struct of the first variable on the left.
+/// Which accesses of the right side are together with the left side: near enough, and not in branches of
+/// which only one is executed. `owner` is the struct of the first variable on the left.
 pub(crate) fn together(
+    function: &Function,
     left: &[&[Entry]],
     owner: u32,
     right: &[Entry],
@@ -166,6 +177,9 @@ pub(crate) fn together(
 ) -> Outcome {
     let mut outcome = Outcome::default();
     let near = |a: &Entry, b: &Entry| a.statement.abs_diff(b.statement) <= max_distance;
+    let are_alternatives = |a: &Entry, b: &Entry| {
+        function.are_alternatives((a.statement, a.branch), (b.statement, b.branch))
+    };
     let [first, others @ ..] = left else { return outcome };
     for a in *first {
         if !others.iter().all(|side| side.iter().any(|b| near(a, b))) {
@@ -179,6 +193,10 @@ pub(crate) fn together(
                 outcome.neutral = Some(Reason::Copied);
                 continue;
             }
+            if are_alternatives(a, b) {
+                outcome.neutral = outcome.neutral.or(Some(Reason::Alternatives));
+                continue;
+            }
             note(&mut outcome, a, b);
         }
     }
@@ -187,7 +205,8 @@ pub(crate) fn together(
 
 fn note(outcome: &mut Outcome, a: &Entry, b: &Entry) {
     let direct = a.via == 0 && b.via == 0;
-    let same_object = direct && a.base == b.base;
+    // There is only one of a global: that both are in it says nothing.
+    let same_object = direct && a.base == b.base && !a.is_global;
     for (i, _) in Way::ALL.iter().enumerate().filter(|(_, left)| a.kind.meets(left.mask())) {
         for (j, right) in Way::ALL.into_iter().enumerate() {
             if b.kind.meets(right.mask()) {

@@ -4,7 +4,8 @@
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
 //! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
 //! links callers to callees, `objects` follows the structs that they hand to each other, `mine`, `occurrences`, `rules` and `judge` find the correlations,
-//! `standing` says who obeys one and who does not, `violations` lists the functions that break one, which `manner` and `peers` help to rank. `report` turns
+//! `conformance` says who obeys one and who does not, `violations` lists the functions that break one, which `manner`, `origins` and
+//! `peers` help to rank. `report` turns
 //! those into findings, `baseline` holds a tree against an earlier report, `database` keeps correlations on disk for later analyses, `suppress` holds
 //! what the user has accepted, `statistics` counts what the rules are like.
 //!
@@ -14,8 +15,10 @@
 pub mod access;
 mod assignment;
 pub mod baseline;
+mod branches;
 mod call;
 mod collect;
+pub mod conformance;
 pub mod database;
 mod declare;
 pub mod explain;
@@ -30,13 +33,14 @@ pub mod mine;
 pub mod names;
 mod objects;
 pub mod occurrences;
+mod origins;
 mod parse;
 mod peers;
 mod prepare;
+mod reason;
 pub mod report;
 pub mod rules;
 pub mod sources;
-pub mod standing;
 pub mod statistics;
 pub mod suppress;
 mod syntax;
@@ -48,7 +52,7 @@ pub mod violations;
 use graph::Graph;
 use library::Library;
 use occurrences::Occurrences;
-use rules::{Options, Rule};
+use rules::{BySize, Options, Rule};
 use sources::Exclusions;
 use std::fmt;
 use std::path::PathBuf;
@@ -68,6 +72,8 @@ pub struct Request {
     pub library: Library,
     /// Thresholds.
     pub options: Options,
+    /// Which of them depend on the size of the tree.
+    pub by_size: BySize,
     /// Size in bytes beyond which a file is passed over.
     pub max_file_size: u64,
 }
@@ -121,7 +127,8 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Analysis, E
         return Err(Error::Empty(request.roots.clone()));
     }
     let tree = tree::read(sources, &request.library, request.max_file_size, progress);
-    Ok(Analysis::new(tree, request.options, progress))
+    let options = request.by_size.apply(request.options, tree.functions.len());
+    Ok(Analysis::new(tree, options, progress))
 }
 
 impl Analysis {
@@ -136,9 +143,9 @@ impl Analysis {
         analysis
     }
 
-    pub(crate) fn context(&self) -> standing::Context<'_> {
+    pub(crate) fn context(&self) -> conformance::Context<'_> {
         let Self { tree, graph, occurrences, options, .. } = self;
-        standing::Context { tree, graph, occurrences, options }
+        conformance::Context { tree, graph, occurrences, options }
     }
 
     /// A rule in the notation of reports.

@@ -88,15 +88,39 @@ impl Library {
         self.functions.get(name)
     }
 
+    /// Whether what the function returns is all zero: by the table, or by its name.
+    pub fn is_zeroed(&self, name: &str) -> bool {
+        const PARTS: [&str; 4] = ["calloc", "zalloc", "alloc0", "alloc_zero"];
+        match self.functions.get(name) {
+            Some(summary) => summary.zeroed,
+            None => PARTS.iter().any(|part| name.contains(part)),
+        }
+    }
+
     /// Whether the call ends the life of its argument: by the table, or by its name, since every
     /// tree has destructors of its own.
     pub fn frees(&self, name: &str, argument: usize) -> bool {
         const WORDS: [&str; 4] = ["free", "destroy", "delete", "dispose"];
         match self.functions.get(name) {
             Some(summary) => summary.frees.contains(&argument),
-            None => argument == 0 && has_word(name, &WORDS),
+            None => argument == 0 && (has_word(name, &WORDS) || is_free(name)),
         }
     }
+}
+
+/// Whether two members of a struct of the C library share their memory; its headers are not in the tree.
+pub(crate) fn are_variants(of: &str, one: &str, other: &str) -> bool {
+    const UNIONS: [(&str, [&str; 2]); 1] = [("sigaction", ["sa_handler", "sa_sigaction"])];
+    one != other
+        && UNIONS
+            .iter()
+            .any(|(it, fields)| *it == of && fields.contains(&one) && fields.contains(&other))
+}
+
+/// Whether `name` is `free` with a short prefix of the tree's own: `zfree`, `pfree`, `sdsfree`.
+fn is_free(name: &str) -> bool {
+    const LONGEST: usize = 3;
+    name.strip_suffix("free").is_some_and(|prefix| prefix.len() <= LONGEST && !prefix.contains('_'))
 }
 
 /// Whether `name` holds one of `words` between underscores or as a camel-case part.
@@ -160,6 +184,7 @@ mod tests {
         assert!(library.get("kzalloc").is_some_and(|it| it.zeroed));
         assert!(library.frees("free", 0) && library.frees("my_obj_destroy", 0));
         assert!(!library.frees("freeze_all", 0) && library.frees("FreeTupleDesc", 0));
+        assert!(library.frees("zfree", 0) && !library.frees("carefree", 0));
     }
 
     #[test]

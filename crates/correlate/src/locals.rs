@@ -1,8 +1,8 @@
 //! The names that a function declares: parameters, locals, loop variables, and when they go out of
 //! scope.
 
-use crate::access::{Argument, How, Whole};
-use crate::collect::Walker;
+use crate::access::{Argument, How, Origin, Whole};
+use crate::collect::{Holder, Object, Walker, called, hash_of, object_hash};
 use crate::expression::Mode;
 use crate::names::Name;
 use crate::parse::text;
@@ -19,6 +19,37 @@ pub struct Local {
     pub by_value: bool,
     /// Whether anything but its fields was ever used, or a field read.
     pub is_used: bool,
+    /// Hash of its name, as objects have it.
+    pub object: u32,
+    /// What it was set to.
+    pub source: Source,
+    /// Hash of the expression that its value was taken from.
+    pub taken_from: u64,
+}
+
+/// Where what a local holds or points to comes from; both may be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The function makes it.
+    pub is_new: bool,
+    /// It was there before.
+    pub existed: bool,
+}
+
+impl Source {
+    pub(crate) const NEW: Self = Self { is_new: true, existed: false };
+    pub(crate) const EXISTED: Self = Self { is_new: false, existed: true };
+}
+
+impl Local {
+    /// The origin of the object that is reached through this local.
+    pub fn origin(&self) -> Origin {
+        match self.source {
+            Source { existed: true, .. } => Origin::Existing,
+            Source { is_new: true, .. } => Origin::New(self.object),
+            _ => Origin::Unknown,
+        }
+    }
 }
 
 impl Walker<'_> {
@@ -30,7 +61,7 @@ impl Walker<'_> {
             match parameter.child_by_field_name("declarator").and_then(declared) {
                 Some(found) => {
                     let name = self.names.intern(text(found.name, self.source));
-                    self.declare_typed(name, found.typed(of));
+                    self.declare_typed(name, found.typed(of), Source::EXISTED);
                     let object = self.object(found.name);
                     self.parameters.push(object);
                 }
@@ -39,21 +70,24 @@ impl Walker<'_> {
                     if let TypeName::Named(name) = of
                         && let Some((base, name)) = self.view.hidden_parameter(name)
                     {
-                        self.declare_typed(name, Typed { base, ..Typed::UNKNOWN });
+                        let typed = Typed { base, ..Typed::UNKNOWN };
+                        self.declare_typed(name, typed, Source::EXISTED);
                     }
                 }
             }
         }
     }
 
-    pub(crate) fn declare_typed(&mut self, name: Name, typed: Typed) {
+    pub(crate) fn declare_typed(&mut self, name: Name, typed: Typed, source: Source) {
         let of = self.view.resolve(typed.base);
         let by_value = typed.by_value && self.view.holds_value(typed);
-        self.declare(name, of, by_value);
+        self.declare(name, of, by_value, source);
     }
 
-    pub(crate) fn declare(&mut self, name: Name, of: Type, by_value: bool) {
-        self.locals.push(Local { of, by_value, is_used: false });
+    pub(crate) fn declare(&mut self, name: Name, of: Type, by_value: bool, source: Source) {
+        let object = object_hash(self.names.text(name).as_bytes());
+        let local = Local { of, by_value, is_used: false, object, source, taken_from: 0 };
+        self.locals.push(local);
         let before = self.visible.insert(name, self.locals.len() - 1);
         self.shadowed.push((name, before));
     }
@@ -77,8 +111,8 @@ impl Walker<'_> {
         if let Some(found) = node.child_by_field_name("declarator").and_then(declared) {
             let name = self.names.intern(text(found.name, self.source));
             match self.view.resolve(base) {
-                Type::Unknown => self.declare(name, of, false),
-                known => self.declare(name, known, false),
+                Type::Unknown => self.declare(name, of, false, Source::EXISTED),
+                known => self.declare(name, known, false, Source::EXISTED),
             }
         }
         if let Some(body) = node.child_by_field_name("body") {
@@ -101,10 +135,16 @@ impl Walker<'_> {
             let by_value = typed.by_value && self.view.holds_value(typed);
             let name = self.names.intern(text(found.name, self.source));
             // What an initial value does to the object is done to this local.
-            self.declare(name, of, by_value);
+            let source = match (is_static, by_value) {
+                (true, _) => Source::EXISTED,
+                (false, true) => Source::NEW,
+                (false, false) => Source::default(),
+            };
+            self.declare(name, of, by_value, source);
             let local = self.locals.len() - 1;
             self.locals[local].is_used = is_static;
             if let Some(value) = found.value {
+                self.note_source(local, value);
                 let given = self.initial_value(value, found.name, of, by_value);
                 if of == Type::Unknown {
                     self.locals[local].of = given;
@@ -113,11 +153,52 @@ impl Walker<'_> {
         }
     }
 
+    /// Notes what a local is set to.
+    pub(crate) fn note_source(&mut self, local: usize, value: Node) {
+        let source = self.source_of(value);
+        if !self.locals[local].by_value && called(value).is_none() {
+            self.aliases.push((self.locals[local].object, self.object(value)));
+        }
+        let taken_from = hash_of(&self.source[value.byte_range()]);
+        let local = &mut self.locals[local];
+        local.taken_from = taken_from;
+        if !local.by_value {
+            local.source.is_new |= source.is_new;
+            local.source.existed |= source.existed;
+        }
+    }
+
+    /// Where the object comes from that a pointer with this value points to.
+    fn source_of(&self, value: Node) -> Source {
+        if let Some(call) = called(value) {
+            let name = call.child_by_field_name("function").map(|it| text(it, self.source));
+            return if name.is_some_and(makes) { Source::NEW } else { Source::EXISTED };
+        }
+        match value.kind() {
+            "null" | "number_literal" | "initializer_list" => Source::default(),
+            "new_expression" => Source::NEW,
+            "cast_expression" => {
+                let inner = value.child_by_field_name("value");
+                inner.map_or(Source::EXISTED, |it| self.source_of(it))
+            }
+            "identifier" if text(value, self.source) == "NULL" => Source::default(),
+            "pointer_expression" => {
+                let inner = value.child_by_field_name("argument");
+                match inner.map(|it| self.holder(it, 0)) {
+                    Some(Holder::Local(local)) => self.locals[local].source,
+                    _ => Source::EXISTED,
+                }
+            }
+            _ => Source::EXISTED,
+        }
+    }
+
     fn initial_value(&mut self, value: Node, name: Node, of: Type, by_value: bool) -> Type {
         if value.kind() == "initializer_list" {
             if by_value {
                 let root = self.local_root(name);
-                self.literal(value, of, (self.object(name), root));
+                let holder = root.map_or(Holder::Elsewhere, Holder::Local);
+                self.literal(value, of, Object { base: self.object(name), root, holder });
             } else {
                 self.elements(value, of);
             }
@@ -145,8 +226,8 @@ impl Walker<'_> {
             };
             match value {
                 Some(value) if value.kind() == "initializer_list" => {
-                    let object = self.object(value);
-                    self.literal(value, of, (object, None));
+                    let base = self.object(value);
+                    self.literal(value, of, Object { base, root: None, holder: Holder::Fresh });
                 }
                 _ => self.visit(element),
             }
@@ -154,7 +235,7 @@ impl Walker<'_> {
     }
 
     /// Follows a structure literal: the members that it names are written, the others become zero.
-    pub(crate) fn literal(&mut self, list: Node, of: Type, object: (u32, Option<usize>)) {
+    pub(crate) fn literal(&mut self, list: Node, of: Type, object: Object) {
         let mut cursor = list.walk();
         let mut is_named = false;
         let mut members = 0;
@@ -170,11 +251,11 @@ impl Walker<'_> {
         // `{0}` and `{}` zero it; a list without names sets the fields in their order.
         let how = if is_named || members < 2 { How::Zeroed } else { How::Assigned };
         if matches!(of, Type::Struct(_) | Type::Opaque(_)) {
-            self.wholes.push(Whole { of, how, base: object.0 });
+            self.wholes.push(Whole { of, how, base: object.base });
         }
     }
 
-    fn literal_member(&mut self, pair: Node, of: Type, object: (u32, Option<usize>)) {
+    fn literal_member(&mut self, pair: Node, of: Type, object: Object) {
         let mut cursor = pair.walk();
         let designators: Vec<_> = pair.children_by_field_name("designator", &mut cursor).collect();
         let value = pair.child_by_field_name("value");
@@ -187,7 +268,7 @@ impl Walker<'_> {
             Some(list) => {
                 let inner = self.designated(*last, at, Mode::Part, object);
                 let path = self.object(pair);
-                self.literal(list, inner, (path, object.1));
+                self.literal(list, inner, Object { base: path, ..object });
             }
             None => {
                 if let Some(value) = value {
@@ -205,13 +286,7 @@ impl Walker<'_> {
     }
 
     /// The member of a literal that a designator names; an index stays in the same array.
-    fn designated(
-        &mut self,
-        designator: Node,
-        of: Type,
-        mode: Mode,
-        object: (u32, Option<usize>),
-    ) -> Type {
+    fn designated(&mut self, designator: Node, of: Type, mode: Mode, object: Object) -> Type {
         match designator.named_child(0) {
             Some(field) if designator.kind() == "field_designator" => {
                 let name = self.names.intern(text(field, self.source));
@@ -224,4 +299,13 @@ impl Walker<'_> {
             None => of,
         }
     }
+}
+
+/// Whether a function makes a new object, by its name.
+fn makes(name: &str) -> bool {
+    const WORDS: [&str; 6] = ["new", "create", "make", "dup", "clone", "copy"];
+    let name = name.rsplit(['>', '.', ':']).next().unwrap_or(name);
+    let is_allocator = name.to_ascii_lowercase().contains("alloc") && !name.contains("realloc");
+    // Some containers hand out the next element of their memory.
+    is_allocator || crate::library::has_word(name, &WORDS) || name.ends_with("array_push")
 }

@@ -72,13 +72,18 @@ pub fn is_interesting(define: &Define) -> bool {
 pub fn learn(defines: &[Vec<Define>], builtin: &Rewrites, names: &Names) -> Macros {
     let mut macros = Macros { rewrites: builtin.clone(), ..Macros::default() };
     let mut meaningful: FxHashSet<&str> = FxHashSet::default();
+    let mut plain: FxHashSet<&str> = FxHashSet::default();
     for define in defines.iter().flatten() {
         if !is_attribute(&define.body) {
             meaningful.insert(&define.name);
         }
+        if define.parameters.is_none() {
+            plain.insert(&define.name);
+        }
     }
     let rewrite = |define: &Define| match meaningful.contains(define.name.as_str()) {
-        false => Some(Rewrite::Blank),
+        false if plain.contains(define.name.as_str()) => Some(Rewrite::Blank),
+        false => Some(Rewrite::BlankCall),
         true => opens_declaration(define).map(Rewrite::Open),
     };
     for define in defines.iter().flatten() {
@@ -289,7 +294,7 @@ mod tests {
             "#define CATALOG(name, oid) typedef struct CONCAT(Form_, name)",
         ]);
         assert_eq!(macros.rewrites.get("API"), Some(&Rewrite::Blank));
-        assert_eq!(macros.rewrites.get("EMPTY"), Some(&Rewrite::Blank));
+        assert_eq!(macros.rewrites.get("EMPTY"), Some(&Rewrite::BlankCall));
         assert_eq!(macros.rewrites.get("TRACE"), None);
         assert_eq!(macros.rewrites.get("CATALOG"), Some(&Rewrite::Open("typedef struct")));
     }

@@ -32,9 +32,14 @@ impl Manners {
         self.0 & other.0 != 0
     }
 
-    /// Whether it only steps the value on, or empties it.
-    pub fn only_steps_or_empties(self) -> bool {
-        self.0 == Self::STEP || self.0 == Self::EMPTY
+    /// Whether it only steps the value on, or only empties it, or only sets a constant.
+    pub fn is_special(self) -> bool {
+        matches!(self.0, Self::STEP | Self::EMPTY | Self::CONSTANT)
+    }
+
+    /// Whether it empties the value, among others.
+    pub fn empties(self) -> bool {
+        self.0 & Self::EMPTY != 0
     }
 
     /// How alike a write in these manners is to those of others, from nearly 0 to 1: the share of

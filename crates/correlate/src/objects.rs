@@ -110,6 +110,11 @@ impl Objects {
         &self.wholes[function as usize]
     }
 
+    /// Whether a function sets anything in the object that it returns.
+    pub fn makes(&self, function: FunctionId) -> bool {
+        self.sets[function as usize].iter().any(|(slot, _)| *slot == RESULT)
+    }
+
     /// Whether a call of `callee` sets a variable of the object `base` of the caller.
     pub fn sets(&self, call: &Call, callee: FunctionId, base: u32, variable: Variable) -> bool {
         let sets = &self.sets[callee as usize];

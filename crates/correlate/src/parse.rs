@@ -1,6 +1,6 @@
 //! The parser driver: tree-sitter with a bound on the work that one file may cause.
 //!
-//! tree-sitter was chosen by measuring (ARCHITECTURE.md, "Correlations"): it never refuses a file,
+//! tree-sitter was chosen by measuring (docs/internals/correlate.md): it never refuses a file,
 //! needs no headers, and reads 11 MB/s a core. Its one hazard is text that is not C at all, where
 //! error recovery can become slow; the bound turns that into a file that is passed over.
 

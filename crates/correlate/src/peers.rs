@@ -5,8 +5,8 @@
 //! without, it was not meant to be there.
 
 use crate::access::{Kind, Owner};
+use crate::conformance::Context;
 use crate::graph::{FunctionId, Graph, Variable};
-use crate::standing::Context;
 use rustc_hash::FxHashSet;
 
 /// Peers that are asked.

@@ -29,6 +29,9 @@ const MOST_NESTING: usize = 64;
 pub enum Rewrite {
     /// An attribute: blank the word, and the parenthesis after it if there is one.
     Blank,
+    /// A macro with parameters that means nothing: blank its calls. Without a parenthesis the word is
+    /// something else.
+    BlankCall,
     /// A macro call that opens a declaration: put these words in its place.
     Open(&'static str),
 }
@@ -140,6 +143,15 @@ impl<'a> Scan<'a> {
         let rewrite = std::str::from_utf8(word).ok().and_then(|word| self.rewrites.get(word));
         match rewrite {
             None => end,
+            // A member may have the name of a macro.
+            Some(Rewrite::Blank | Rewrite::BlankCall) if self.follows_member_operator(at) => end,
+            Some(Rewrite::BlankCall) => match after_parenthesis(self.text, end) {
+                Some(end) => {
+                    blank(&mut self.out[at..end]);
+                    end
+                }
+                None => end,
+            },
             Some(Rewrite::Blank) => {
                 let end = after_parenthesis(self.text, end).unwrap_or(end);
                 blank(&mut self.out[at..end]);
@@ -154,6 +166,11 @@ impl<'a> Scan<'a> {
                 _ => end,
             },
         }
+    }
+
+    fn follows_member_operator(&self, at: usize) -> bool {
+        let before = self.text[..at].trim_ascii_end();
+        before.ends_with(b"->") || before.ends_with(b".") && !before.ends_with(b"..")
     }
 
     /// `container_of(p, struct S, m)`: a type where C has an expression. Without its keyword it
@@ -269,6 +286,7 @@ mod tests {
     fn shown(text: &str) -> String {
         let mut rewrites = Rewrites::default();
         rewrites.insert("__init".into(), Rewrite::Blank);
+        rewrites.insert("error".into(), Rewrite::BlankCall);
         rewrites.insert("CATALOG".into(), Rewrite::Open("typedef struct"));
         let out = prepare(text.as_bytes(), Language::C, &rewrites);
         assert_eq!(out.len(), text.len());
@@ -287,6 +305,12 @@ mod tests {
             ("#if 0\nx;\n#endif\ny;", "y;"),
             ("#ifdef __cplusplus\nextern \"C\" {\n#endif\nint x;", "int x;"),
             ("static int __init f(void);", "static int f(void);"),
+            ("error(S, s); x;", "; x;"),
+            (
+                "int error; p->error = 1; p.__init; p->error(x);",
+                "int error; p->error = 1; p.__init; p->error(x);",
+            ),
+            ("f(int x, ... __init);", "f(int x, ... );"),
             ("CATALOG(pg_class,1,R) { int x; } T;", "typedef struct { int x; } T;"),
             ("container_of(p, struct s, m)", "container_of(p, s, m)"),
             ("f(struct s *p)", "f(struct s *p)"),

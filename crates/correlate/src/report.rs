@@ -3,7 +3,7 @@
 use crate::Analysis;
 use crate::baseline::Lost;
 use crate::explain;
-use crate::explain::{Site, Standing};
+use crate::explain::{Conformance, Site};
 use crate::graph::{FunctionId, Variable};
 use crate::rules::{Rule, Way};
 use crate::violations::{Exception, Violation};
@@ -64,7 +64,9 @@ impl Analysis {
         let mut evidence: Vec<Step> = broken
             .map(|(rule, line)| self.rule_step(&self.rules[*rule], strict).at(place(*line)))
             .collect();
+        evidence.extend(group.iter().filter_map(|it| self.partial_step(it)));
         evidence.extend(self.examples(&self.rules[rule]));
+        evidence.extend(group.iter().filter_map(|it| self.unset_step(it)));
         evidence.extend(group.iter().filter_map(|it| self.exception_step(it)));
         evidence.extend(group.iter().filter_map(|it| self.lost_step(it)));
         evidence.extend(self.alike_steps(alike));
@@ -111,6 +113,21 @@ impl Analysis {
         ))
     }
 
+    fn partial_step(&self, violation: &Violation) -> Option<Step> {
+        let missing = self.graph.shown(&self.tree, violation.missing);
+        let text = format!(
+            "the function accesses {missing} elsewhere, for another object or in another branch"
+        );
+        violation.is_partial.then(|| Step::new(text))
+    }
+
+    fn unset_step(&self, violation: &Violation) -> Option<Step> {
+        let missing = self.graph.shown(&self.tree, violation.missing);
+        let text =
+            format!("the object is new: {missing} keeps what was in its memory (uninitialised)");
+        violation.is_unset.then(|| Step::new(text))
+    }
+
     fn exception_step(&self, violation: &Violation) -> Option<Step> {
         let missing = self.graph.shown(&self.tree, violation.missing);
         let text = |value| self.tree.names.text(value);
@@ -125,8 +142,19 @@ impl Analysis {
                 text(value)
             ),
             Exception::Manner => format!(
-                "hardly anybody who accesses {missing} steps or empties the other variable like \
-                 this: the manner may be the exception"
+                "hardly anybody who accesses {missing} writes the other variable like this (steps it, \
+                 empties it, sets a constant): the manner may be the exception"
+            ),
+            Exception::Existing => format!(
+                "those who access {missing} fill in new objects, and this function changes one that exists: \
+                 that may be the exception"
+            ),
+            Exception::Single => format!(
+                "those who access {missing} set several variables of the object, and this function sets one: \
+                 that may be the exception"
+            ),
+            Exception::ZeroMeant => format!(
+                "the struct is zeroed, and {missing} is often set to zero elsewhere: zero may be meant"
             ),
             Exception::Relink => {
                 format!("{missing} counts what is linked, and this function may only move links")
@@ -151,7 +179,8 @@ impl Analysis {
 
     fn examples(&self, rule: &Rule) -> Vec<Step> {
         let sites = explain::sites(self, rule);
-        let direct = sites.into_iter().filter(|it| it.standing == Standing::Obeys { direct: true });
+        let direct =
+            sites.into_iter().filter(|it| it.conformance == Conformance::Obeys { direct: true });
         direct
             .take(EXAMPLES)
             .map(|site| {
@@ -183,26 +212,32 @@ impl<'a> Group<'a> {
 /// those that count are excused.
 struct Rest {
     breaking: usize,
+    partial: usize,
     excused: usize,
 }
 
 impl Rest {
     fn new(sites: &[Site]) -> Self {
-        let count = |wanted: &dyn Fn(&Standing) -> bool| {
-            sites.iter().filter(|it| it.is_counted() && wanted(&it.standing)).count()
+        let count = |wanted: &dyn Fn(&Conformance) -> bool| {
+            sites.iter().filter(|it| it.is_counted() && wanted(&it.conformance)).count()
         };
         Self {
-            breaking: count(&|it| *it == Standing::Breaks),
-            excused: count(&|it| matches!(it, Standing::Excused(_))),
+            breaking: count(&|it| *it == Conformance::Breaks),
+            partial: sites.iter().filter(|it| it.alone.is_some()).count(),
+            excused: count(&|it| matches!(it, Conformance::Excused(_))),
         }
     }
 }
 
 impl fmt::Display for Rest {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "is broken in {}", self.breaking)?;
+        if self.partial > 0 {
+            write!(out, ", in one place of {}", self.partial)?;
+        }
         match self.excused {
-            0 => write!(out, "is broken in {}", self.breaking),
-            excused => write!(out, "is broken in {}, excused in {excused}", self.breaking),
+            0 => Ok(()),
+            excused => write!(out, ", excused in {excused}"),
         }
     }
 }
@@ -223,6 +258,7 @@ fn complaint(violation: &Violation, missing: &str) -> String {
     match violation.lost {
         Some(Lost { now: 0, .. }) => format!("no longer updates {missing}"),
         Some(_) => format!("updates {missing} in fewer places than before"),
+        None if violation.is_partial => format!("here not {missing}"),
         None => format!("neither updates nor checks {missing}"),
     }
 }
@@ -232,6 +268,7 @@ fn confidence(violation: &Violation) -> Confidence {
         Violation { lost: Some(Lost { now: 0, .. }), .. } => Confidence::High,
         Violation { lost: Some(_), .. } => Confidence::Medium,
         Violation { exception: Some(_), .. } => Confidence::Low,
+        Violation { is_partial: true, .. } => Confidence::Medium,
         Violation { is_update: true, violators: 1, .. } => Confidence::High,
         Violation { is_update: true, .. } => Confidence::Medium,
         _ => Confidence::Low,

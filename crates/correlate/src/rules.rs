@@ -6,11 +6,11 @@
 //! the much larger access sets are only consulted to count.
 
 use crate::access::Kind;
+use crate::conformance::Context;
 use crate::graph::{Entry, Graph, Variable};
 use crate::judge::Judge;
 use crate::mine::{ClosedSet, Item, Transactions, closed_from};
 use crate::occurrences::Occurrences;
-use crate::standing::Context;
 use crate::tree::{Progress, Stage, Tree};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::fmt;
 
-/// Thresholds. The defaults are those of the reference.
+/// Thresholds. The defaults are those of the reference; see [`BySize`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// Functions that must obey a rule.
@@ -53,6 +53,39 @@ impl Default for Options {
             max_distance: 10,
             max_popularity: 400,
             max_left: 2,
+        }
+    }
+}
+
+/// Which thresholds are lowered in a small tree: what belongs together in one occurs seldom.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BySize {
+    /// [`Options::min_support`].
+    pub support: bool,
+    /// [`Options::min_direct_support`].
+    pub direct_support: bool,
+    /// [`Options::min_confidence`].
+    pub confidence: bool,
+}
+
+impl BySize {
+    /// Trees with fewer functions than this are small.
+    pub const SMALL: usize = 10_000;
+
+    /// All.
+    pub const ALL: Self = Self { support: true, direct_support: true, confidence: true };
+
+    /// The thresholds for a tree of so many functions.
+    #[must_use]
+    pub fn apply(self, options: Options, functions: usize) -> Options {
+        let small = functions < Self::SMALL;
+        let Options { min_support, min_direct_support, min_confidence, .. } = options;
+        let lower = |given, by_size, low| if small && by_size { low } else { given };
+        Options {
+            min_support: lower(min_support, self.support, 5),
+            min_direct_support: lower(min_direct_support, self.direct_support, 3),
+            min_confidence: if small && self.confidence { 0.7 } else { min_confidence },
+            ..options
         }
     }
 }
@@ -168,19 +201,25 @@ pub fn correlations(
     let mining = Mining { items, transactions, judge, progress };
     let rounds = options.max_left.clamp(1, MOST_LEFT as u32) as usize;
     progress.begin(Stage::Mining, rounds * mining.items.len());
-    let mut rules = mining.for_each(Mining::pairs);
+    let mut rules = confirmed(context, mining.for_each(Mining::pairs));
     for length in 2..=options.max_left.min(MOST_LEFT as u32) as usize {
         let explained = Explained::new(&rules);
-        rules.extend(mining.for_each(|mining, first| mining.several(first, length, &explained)));
+        let several = mining.for_each(|mining, first| mining.several(first, length, &explained));
+        rules.extend(confirmed(context, several));
     }
-    rules.par_iter_mut().filter(|it| it.left[0].0 == Way::Write).for_each(|it| context.recount(it));
-    rules.retain(|rule| rule.meets(options));
     rules.par_sort_unstable_by(|left, right| {
         let by_rank = left.rank_key().cmp(&right.rank_key());
         by_rank.then_with(|| (&left.left, left.right).cmp(&(&right.left, right.right)))
     });
     // Two variables that always go together name the same closed set twice.
     rules.dedup();
+    rules
+}
+
+/// The candidates that meet the thresholds when they are counted in full.
+fn confirmed(context: Context, mut rules: Vec<Rule>) -> Vec<Rule> {
+    rules.par_iter_mut().filter(|it| it.left[0].0 == Way::Write).for_each(|it| context.recount(it));
+    rules.retain(|rule| rule.meets(context.options));
     rules
 }
 

@@ -249,6 +249,17 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Whether all fields of this name are structs themselves, not pointers to them.
+    pub fn is_always_value(&self, field: Name) -> bool {
+        let holders = self.types.holders.get(&field);
+        holders.is_some_and(|all| {
+            all.iter().all(|it| {
+                let typed = self.types.structure(*it).fields[&field];
+                typed.by_value && !typed.is_pointer
+            })
+        })
+    }
+
     /// The name of a struct of the tree.
     pub fn struct_name(&self, id: StructId) -> Name {
         self.types.structure(id).name

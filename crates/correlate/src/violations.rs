@@ -1,15 +1,16 @@
 //! **Inconsistent updates**: functions that write `x` of a rule `write(x) => any(y)` and leave `y`
 //! alone, although nobody around them takes care of it.
 
-use crate::access::{Access, Kind, Owner};
+use crate::access::{Access, How, Kind, Owner};
 use crate::baseline::Lost;
+use crate::conformance::{Census, Conformance, Context, Site, writes};
 use crate::graph::{FunctionId, Variable};
 use crate::library::has_word;
 use crate::manner::Manners;
 use crate::names::Name;
+use crate::origins::{self, Origins};
 use crate::peers;
 use crate::rules::{Rule, Way};
-use crate::standing::{Census, Context, Site, Standing, writes};
 use crate::syntax::TypeName;
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -32,6 +33,10 @@ pub struct Violation {
     pub weight: f64,
     /// Why it may be none.
     pub exception: Option<Exception>,
+    /// Whether the missing variable keeps whatever was in the memory of a new object.
+    pub is_unset: bool,
+    /// Whether it accesses the variable elsewhere: for another object, or in another branch.
+    pub is_partial: bool,
     /// Whether the function is part of the tests.
     pub is_test: bool,
     /// That it is an update which the baseline had.
@@ -45,8 +50,14 @@ pub enum Exception {
     Value(Name, u32),
     /// A constant that nobody writes together with the missing variable, though they write others.
     OtherValue(Name),
-    /// It steps or empties the variable, and hardly anybody who obeys does.
+    /// It steps or empties the variable, or sets it to a constant, and hardly anybody who obeys does.
     Manner,
+    /// It changes an object that exists, and those who obey fill in new ones.
+    Existing,
+    /// It sets this one variable of an object, and those who obey set several more.
+    Single,
+    /// Its object is all zero, and those who write the missing variable often write zero.
+    ZeroMeant,
     /// It moves links, and the missing variable counts what is linked.
     Relink,
 }
@@ -62,11 +73,17 @@ impl Violation {
             violators: u32::MAX,
             weight: 0.0,
             exception: None,
+            is_unset: false,
+            is_partial: false,
             is_test: false,
             lost: None,
         }
     }
 }
+
+/// How much more likely a bug is where the missing variable of a new object keeps what was in its memory
+/// before: whoever reads it reads nonsense.
+const UNSET: f64 = 3.0;
 
 /// Finds and ranks the violations of `rules`.
 ///
@@ -87,7 +104,9 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     let searched: Vec<(usize, Vec<Guilty>)> = rules
         .par_iter()
         .enumerate()
-        .filter(|(_, rule)| rule.is_simple(Way::Write, Way::Any))
+        .filter(|(_, rule)| {
+            rule.is_simple(Way::Write, Way::Any) || rule.is_simple(Way::Write, Way::Write)
+        })
         .map(|(index, rule)| {
             let search = Search { context, x: rule.left[0].1, y: rule.right.1 };
             (index, search.guilty(rule))
@@ -98,17 +117,23 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     for (index, guilty) in searched {
         let rule = &rules[index];
         let (x, y) = (rule.left[0].1, rule.right.1);
-        *companions.entry(y).or_default() += 1;
+        // Of a pair that has both forms, one counts: the weaker one for those that lack the variable, the
+        // stronger one for those that lack it in one place.
+        let is_any = rule.right.0 == Way::Any;
+        *companions.entry(y).or_default() += u32::from(is_any);
+        let guilty: Vec<_> = guilty.into_iter().filter(|it| it.is_partial != is_any).collect();
         let violators = guilty.len() as u32;
         for it in guilty {
-            let violation =
-                found.entry((it.function, y)).or_insert_with(|| Violation::new(it.function, y));
+            let new = || Violation { is_partial: true, ..Violation::new(it.function, y) };
+            let violation = found.entry((it.function, y)).or_insert_with(new);
             violation.broken.push((index, it.line));
             violation.is_update |= strict.contains(&(x, y));
             violation.violators = violation.violators.min(violators);
             violation.weight +=
                 trust(rule) * it.likeness * rule.confidence() / f64::from(violators.max(1));
             violation.exception = violation.exception.or(it.exception);
+            violation.is_unset |= it.is_unset;
+            violation.is_partial &= it.is_partial;
         }
     }
     let mut found: Vec<_> = found.into_values().collect();
@@ -118,11 +143,12 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     }
     found.par_iter_mut().for_each(|it| {
         let broken = it.broken.len() as f64;
-        let share = broken / f64::from(companions[&it.missing]);
+        let share = broken / f64::from(companions.get(&it.missing).copied().unwrap_or(1).max(1));
         let written: Vec<_> = it.broken.iter().map(|(rule, _)| rules[*rule].left[0].1).collect();
         let agreement = peers::agreement(context, it.function, it.missing, &written);
         let forgotten = f64::from(forgotten[&it.function]);
         it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
+        it.weight *= if it.is_unset { UNSET } else { 1.0 };
     });
     for it in &mut found {
         let file = context.tree.functions[it.function as usize].file;
@@ -154,8 +180,12 @@ fn is_test(path: &str) -> bool {
 /// forgotten updates before forgotten checks, code of tests after all other.
 pub(crate) fn by_rank(left: &Violation, right: &Violation) -> Ordering {
     let class = |it: &Violation| match it.lost {
-        Some(lost) => (false, lost.now > 0, false, false),
-        None => (true, it.is_test, it.exception.is_some(), !it.is_update),
+        Some(lost) => (false, lost.now > 0, false, false, false),
+        None => {
+            let is_unset = it.is_unset && it.is_update;
+            let exception = it.exception.is_some();
+            (true, it.is_test, exception, !is_unset, !it.is_update)
+        }
     };
     let place = |it: &Violation| (it.function, it.missing);
     let by_weight = right.weight.total_cmp(&left.weight);
@@ -170,6 +200,8 @@ struct Guilty {
     /// How alike its writes are to those of the supporters.
     likeness: f64,
     exception: Option<Exception>,
+    is_unset: bool,
+    is_partial: bool,
 }
 
 /// The search for those that break one rule.
@@ -183,7 +215,8 @@ impl Search<'_> {
     /// The functions that break the rule.
     fn guilty(&self, rule: &Rule) -> Vec<Guilty> {
         let sites = Census::new(self.context, rule).sites();
-        let is_guilty = |site: &&Site| site.standing == Standing::Breaks;
+        let is_guilty =
+            |site: &&Site| site.conformance == Conformance::Breaks || site.alone.is_some();
         if !sites.iter().any(|site| is_guilty(&site)) {
             return Vec::new();
         }
@@ -193,21 +226,89 @@ impl Search<'_> {
             .filter(|it| self.context.graph.accesses_directly(*it, self.y))
             .collect();
         let manners: Vec<_> = obey.iter().map(|it| self.manners(*it)).collect();
+        let origins: Vec<_> = obey.iter().map(|it| self.origins(*it)).collect();
         let guilty = sites.iter().filter(is_guilty).map(|site| Guilty {
             function: site.function,
-            line: site.left_line,
-            likeness: self.manners(site.function).likeness(&manners),
+            line: site.alone.unwrap_or(site.left_line),
+            is_partial: site.alone.is_some(),
+            likeness: self.manners_at(site).likeness(&manners)
+                * self.origins_at(site).likeness(&origins),
+            is_unset: site.alone.is_none()
+                && origins::is_unset(self.context, site.function, self.x, self.y),
             exception: self
-                .value_exception(site.function)
-                .or_else(|| self.manner_exception(site.function, &manners))
+                .zero_meant(site.function, &obey)
+                .or_else(|| self.value_exception(site.function))
+                .or_else(|| self.manner_exception(self.manners_at(site), &manners))
                 .or_else(|| self.other_value(site.function, &obey))
-                .or_else(|| self.relink(site.function, &obey)),
+                .or_else(|| self.relink(site.function, &obey))
+                .or_else(|| self.existing(self.origins_at(site), &origins))
+                .or_else(|| self.single(site, &obey)),
         });
         guilty.collect()
     }
 
     fn writes(&self, function: FunctionId) -> impl Iterator<Item = &Access> {
         writes(self.context, function, self.x)
+    }
+
+    /// Whether the function sets nothing else in an object that exists, and hardly anybody who obeys sets
+    /// just these two variables.
+    fn single(&self, site: &Site, obey: &[FunctionId]) -> Option<Exception> {
+        const FEW: usize = 3;
+        const HARDLY: usize = 5;
+        let is_alone = |function: FunctionId, write: &Access| {
+            let facts = &self.context.tree.functions[function as usize];
+            let (x, y) = (
+                self.context.graph.variables[self.x.0 as usize],
+                self.context.graph.variables[self.y.0 as usize],
+            );
+            !facts.accesses.iter().any(|it| {
+                let variable = (it.owner, it.field);
+                let is_other = variable != x && variable != y && it.kind.meets(Kind::WRITE);
+                is_other
+                    && it.base == write.base
+                    && !facts.are_alternatives(write.place(), it.place())
+            })
+        };
+        let own = self.blamed(site).all(|it| is_alone(site.function, it));
+        let is_new = self.origins_at(site).is_new();
+        let has_y = |function: FunctionId, write: &Access| {
+            let entries = self.context.graph.entries(function, self.y).iter();
+            entries.clone().any(|it| it.via == 0 && it.base == write.base)
+        };
+        let is_pair = |it: FunctionId, write: &Access| is_alone(it, write) && has_y(it, write);
+        let alike = obey.iter().filter(|it| self.writes(**it).any(|write| is_pair(**it, write)));
+        let is_single = own && !is_new && obey.len() >= FEW && HARDLY * alike.count() < obey.len();
+        is_single.then_some(Exception::Single)
+    }
+
+    /// The writes that a violator is blamed for.
+    fn blamed(&self, site: &Site) -> impl Iterator<Item = &Access> {
+        let alone = site.alone;
+        let writes = self.writes(site.function);
+        writes.filter(move |write| alone.is_none_or(|line| write.line == line))
+    }
+
+    fn manners_at(&self, site: &Site) -> Manners {
+        Manners::of(self.blamed(site), &self.context.tree.names)
+    }
+
+    fn origins_at(&self, site: &Site) -> Origins {
+        Origins::of(self.blamed(site))
+    }
+
+    fn origins(&self, function: FunctionId) -> Origins {
+        Origins::of(self.writes(function))
+    }
+
+    /// Whether the function changes objects that exist, and hardly anybody else does.
+    fn existing(&self, own: Origins, others: &[Origins]) -> Option<Exception> {
+        const FEW: usize = 3;
+        const MOST: usize = 5;
+        let known: Vec<_> = others.iter().filter(|it| it.is_known()).collect();
+        let alike = known.iter().filter(|it| it.existed()).count();
+        let is_alone = known.len() >= FEW && MOST * alike < known.len();
+        (is_alone && own.existed() && !own.is_new()).then_some(Exception::Existing)
     }
 
     fn manners(&self, function: FunctionId) -> Manners {
@@ -232,15 +333,30 @@ impl Search<'_> {
         (without > 0).then_some(Exception::Value(value, without))
     }
 
+    /// Whether the missing variable is zero already, because the function zeroes the struct, and zero
+    /// is what those who set it often set it to.
+    fn zero_meant(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
+        const OFTEN: usize = 5;
+        if self.context.graph.touches_whole(function, self.y) != Some(How::Zeroed) {
+            return None;
+        }
+        let set: Vec<Manners> = obey
+            .iter()
+            .map(|it| Manners::of(writes(self.context, *it, self.y), &self.context.tree.names))
+            .filter(|manners| *manners != Manners::default())
+            .collect();
+        let zero = set.iter().filter(|manners| manners.empties()).count();
+        (zero > 0 && OFTEN * zero >= set.len()).then_some(Exception::ZeroMeant)
+    }
+
     /// Whether hardly anybody who obeys writes `x` in the manner of this function, which steps or
-    /// empties it.
-    fn manner_exception(&self, function: FunctionId, others: &[Manners]) -> Option<Exception> {
+    /// empties it, or sets it to a constant.
+    fn manner_exception(&self, own: Manners, others: &[Manners]) -> Option<Exception> {
         const FEW: usize = 4;
         const HARDLY: usize = 10;
-        let own = self.manners(function);
         let alike = others.iter().filter(|it| it.meets(own)).count();
         let is_alone = others.len() >= FEW && HARDLY * alike < others.len();
-        (is_alone && own.only_steps_or_empties()).then_some(Exception::Manner)
+        (is_alone && own.is_special()).then_some(Exception::Manner)
     }
 
     /// The name that the function sets `x` to, if `x` is a tag: those who obey set it to names as well,
@@ -271,7 +387,12 @@ impl Search<'_> {
         let (owner, field) = graph.variables[self.x.0 as usize];
         let Owner::Struct(id) = owner else { return None };
         let typed = tree.types.structure(id).fields.get(&field)?;
-        if !typed.is_pointer || typed.base == TypeName::Scalar {
+        const LINKS: [&str; 14] = [
+            "next", "prev", "previous", "head", "tail", "first", "last", "link", "left", "right",
+            "parent", "child", "root", "forward",
+        ];
+        let links = has_word(tree.names.text(field), &LINKS);
+        if !typed.is_pointer || typed.base == TypeName::Scalar || !links {
             return None;
         }
         const FEW: usize = 3;

@@ -123,6 +123,14 @@ fn reads_writes_and_addresses_are_told_apart() {
     }
 }
 
+/// A macro with parameters that means nothing may have the name of a member.
+#[test]
+fn a_member_may_have_the_name_of_an_empty_macro() {
+    let text = "#define error(S,s)\n#define used\nstruct E { int error; void (*fail)(int); };
+        void f(used struct E *e) { e->error = 1; error(e, e->fail); e->fail(2); }";
+    assert_eq!(accesses_of_f(&read(&[("f.c", text)])), "w E::error, r E::fail");
+}
+
 #[test]
 fn users_say_what_functions_outside_the_tree_do() {
     let text = format!("{TYPES}void f(A *a, A *b) {{ my_copy(a->name, b->name); }}");

@@ -1,7 +1,7 @@
 //! The report agrees with itself: counts, findings and explanations say the same of every function, on
 //! the programs of `tests/programs` and on random ones.
 
-use correlate::explain::{Standing, read_rule, sites};
+use correlate::explain::{Conformance, read_rule, sites};
 use correlate::library::Library;
 use correlate::rules::{Options, Way};
 use correlate::tree::Silent;
@@ -32,12 +32,12 @@ fn analysed(path: PathBuf) -> Analysis {
 fn check(analysis: &Analysis) -> usize {
     for rule in &analysis.rules {
         let sites = sites(analysis, rule);
-        let count = |wanted: &dyn Fn(&Standing) -> bool| {
-            sites.iter().filter(|site| wanted(&site.standing)).count() as u32
+        let count = |wanted: &dyn Fn(&Conformance) -> bool| {
+            sites.iter().filter(|site| wanted(&site.conformance)).count() as u32
         };
         let shown = analysis.shown(rule);
-        let obey = count(&|it| matches!(it, Standing::Obeys { .. }));
-        let direct = count(&|it| *it == Standing::Obeys { direct: true });
+        let obey = count(&|it| matches!(it, Conformance::Obeys { .. }));
+        let direct = count(&|it| *it == Conformance::Obeys { direct: true });
         let counted = sites.iter().filter(|site| site.is_counted()).count() as u32;
         assert_eq!(
             (rule.support, rule.direct, rule.left_support),
@@ -61,8 +61,18 @@ fn check(analysis: &Analysis) -> usize {
                     .find(|it| it.function == violation.function)
                     .expect("the left side");
                 let function = analysis.function_name(violation.function);
-                assert_eq!(site.standing, Standing::Breaks, "{function}: {}", analysis.shown(rule));
-                assert_eq!(site.left_line, *line, "{function}");
+                let shown = analysis.shown(rule);
+                match site.alone {
+                    Some(alone) => {
+                        assert_eq!(alone, *line, "{function}: {shown}");
+                        let direct = Conformance::Obeys { direct: true };
+                        assert_eq!(site.conformance, direct, "{function}: {shown}");
+                    }
+                    None => {
+                        assert_eq!(site.conformance, Conformance::Breaks, "{function}: {shown}");
+                        assert_eq!(site.left_line, *line, "{function}");
+                    }
+                }
             }
         }
     }

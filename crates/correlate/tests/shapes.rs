@@ -2,9 +2,9 @@
 //! finding is expected, `EXCEPTION VALUE: …` one whose value may explain it; nothing else may be
 //! reported.
 
-use correlate::explain::{Standing, read_rule, sites};
+use correlate::explain::{Conformance, read_rule, sites};
 use correlate::library::Library;
-use correlate::rules::Options;
+use correlate::rules::{BySize, Options};
 use correlate::tree::Silent;
 use correlate::violations::Exception;
 use correlate::{Analysis, Request, analyse};
@@ -36,7 +36,7 @@ fn analysed(path: PathBuf) -> Analysis {
 
 fn marks(text: &str) -> Vec<String> {
     let mark = |(index, line): (usize, &str)| {
-        let at = line.find("BUG: ").or_else(|| line.find("EXCEPTION "))?;
+        let at = line.find("BUG").or_else(|| line.find("EXCEPTION "))?;
         Some(format!("{} {}", index + 1, line[at..].trim_end_matches("*/").trim()))
     };
     text.lines().enumerate().filter_map(mark).collect()
@@ -48,11 +48,15 @@ fn found(analysis: &Analysis) -> Vec<String> {
         .iter()
         .map(|it| {
             let word = match it.exception {
+                None if it.is_unset => "BUG uninitialised".to_string(),
                 None => "BUG".to_string(),
                 Some(Exception::Value(value, _) | Exception::OtherValue(value)) => {
                     format!("EXCEPTION {}", analysis.tree.names.text(value))
                 }
                 Some(Exception::Manner) => "EXCEPTION manner".to_string(),
+                Some(Exception::Existing) => "EXCEPTION existing".to_string(),
+                Some(Exception::Single) => "EXCEPTION single".to_string(),
+                Some(Exception::ZeroMeant) => "EXCEPTION zero".to_string(),
                 Some(Exception::Relink) => "EXCEPTION relink".to_string(),
             };
             let line = it.broken.iter().map(|(_, line)| *line).min().expect("never empty");
@@ -72,11 +76,14 @@ fn every_marked_line_is_found_and_nothing_else() {
         "table_empty.c",
         "db_length.cpp",
         "excused.c",
+        "branches.c",
+        "origins.c",
         "exception.c",
         "manner.c",
         "peers.c",
         "zeroed.c",
         "around.c",
+        "meant.c",
     ];
     for name in names {
         let path = program(name);
@@ -87,10 +94,21 @@ fn every_marked_line_is_found_and_nothing_else() {
     }
 }
 
+/// Small trees have lower thresholds, where none are given.
+#[test]
+fn thresholds_depend_on_the_size_of_the_tree() {
+    let given = Options { min_support: 7, ..Options::default() };
+    let small = BySize::ALL.apply(given, BySize::SMALL - 1);
+    let shown = (small.min_support, small.min_direct_support, small.min_confidence);
+    assert_eq!(shown, (5, 3, 0.7));
+    assert_eq!(BySize::ALL.apply(given, BySize::SMALL), given);
+    assert_eq!(BySize::default().apply(given, 1), given);
+}
+
 /// Who is excused from a rule, and why.
 #[test]
 fn every_excuse_is_told_with_its_reason() {
-    use correlate::standing::Reason::*;
+    use correlate::conformance::Reason::*;
     let rows = [
         (
             "excused.c",
@@ -112,8 +130,14 @@ fn every_excuse_is_told_with_its_reason() {
                 ("constructor_sets", SetByCallee),
                 ("attach", SetByCallers),
                 ("turn_page", Assigned),
+                ("member_assigned", Assigned),
                 ("set_data", Setter),
             ],
+        ),
+        (
+            "branches.c",
+            "write(item::key) => write(item::value)",
+            vec![("either", Alternatives), ("cases", Alternatives), ("restores", Restores)],
         ),
         ("around.c", "write(buf::cap) => any(buf::small)", vec![("variant", Variant)]),
     ];
@@ -123,8 +147,8 @@ fn every_excuse_is_told_with_its_reason() {
         let sites = sites(&analysis, &rule);
         for (function, reason) in expected {
             let site = sites.iter().find(|it| analysis.function_name(it.function) == function);
-            let standing = site.map(|it| it.standing);
-            assert_eq!(standing, Some(Standing::Excused(reason)), "{function} in {name}");
+            let conformance = site.map(|it| it.conformance);
+            assert_eq!(conformance, Some(Conformance::Excused(reason)), "{function} in {name}");
         }
     }
 }

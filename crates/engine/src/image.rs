@@ -4,7 +4,7 @@
 //! The host uses this to refuse unusable programs with a sentence, the runner to load them.
 //! Nothing is mapped here.
 
-use crate::runner::layout;
+use crate::layout;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};

@@ -13,6 +13,7 @@ pub mod config;
 pub mod control;
 pub mod host;
 pub mod image;
+pub mod layout;
 pub mod listen;
 pub mod log_listen;
 pub mod log_ring;
@@ -20,6 +21,7 @@ pub mod processor;
 pub mod report;
 pub mod ring;
 pub mod runner;
+pub mod sys;
 
 pub use runner::emulate::is_emulated;
 

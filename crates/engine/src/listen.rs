@@ -2,12 +2,11 @@
 //! of the guest a thread that feeds what comes to a consumer. By the same memory the host tells the
 //! runner what it wants changed.
 
+use crate::layout::{SHADOW_BASE, USER_END, stored};
 use crate::ring::{
     self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, Board, FREE, HEADER_BYTES, Header, LAST, MAIL_BYTES,
     MAIL_OFFSET, Order, RING_BYTES,
 };
-use crate::runner::layout::{SHADOW_BASE, USER_END};
-use crate::runner::screens::shadow;
 use events::plan::{GRANULE, Paint};
 use events::{Consumer, Control, Plan, Process};
 use std::collections::VecDeque;
@@ -340,7 +339,7 @@ impl Control for Remote {
             return;
         }
         let (first, last) = (paint.range.start / GRANULE, (end - 1) / GRANULE);
-        let bits = [shadow::stored(paint.bits); 4096];
+        let bits = [stored(paint.bits); 4096];
         let mut at = first;
         while at <= last {
             let count = (last + 1 - at).min(bits.len() as u64);

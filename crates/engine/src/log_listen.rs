@@ -25,14 +25,14 @@ pub trait LogSink: Send {
 pub type MakeLog<'a> = &'a mut (dyn FnMut(i32, LogOrigin) -> Box<dyn LogSink> + Send);
 
 /// What is done with what the guest's processes have to say.
-pub struct Ears<'a> {
+pub struct EventSinks<'a> {
     /// Events.
     pub events: MakeConsumer<'a>,
     /// Logs, if the guest is recorded.
     pub logs: Option<MakeLog<'a>>,
 }
 
-impl<'a> Ears<'a> {
+impl<'a> EventSinks<'a> {
     /// For a guest that is not recorded.
     pub fn for_events(events: MakeConsumer<'a>) -> Self {
         Self { events, logs: None }

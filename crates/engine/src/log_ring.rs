@@ -63,7 +63,7 @@ pub struct Shared {
     /// Who has it, if that process is alive.
     pub holder: AtomicU32,
     /// How often a process has written to shared memory and has not told where.
-    pub untold: AtomicU32,
+    pub unreported: AtomicU32,
     /// How many pages of shared memory were told to be written; the last of them follow.
     pub written: AtomicU64,
     /// See `written`.

@@ -5,7 +5,7 @@
 //! follows [`Quirks`] as data, so that tests can have it follow those of another processor, and a
 //! replay those of the one that the recording was made on.
 
-use crate::runner::sys::syscall;
+use crate::sys::syscall;
 use recording::Quirks;
 use std::arch::global_asm;
 use std::mem::zeroed;

@@ -44,8 +44,12 @@ pub enum Message {
         /// How it came about.
         origin: LogOrigin,
     },
+    /// A recorded process has ended: events at which its schedule decided.
+    Events(u64),
     /// What the guest does cannot be recorded.
     Refused(String),
+    /// What is asked cannot be had of this program.
+    Unfit(String),
     /// The replay of a process has ended.
     Replayed(ProcessReplay),
     /// Something worth telling the user.

@@ -117,10 +117,10 @@ pub fn is_summons(raw: &[u8; 128]) -> bool {
     let word = |index: usize| {
         u32::from_le_bytes([raw[index], raw[index + 1], raw[index + 2], raw[index + 3]])
     };
-    let told = |expected: [u32; 32]| [0, 2, 4, 6].iter().all(|i| word(4 * i) == expected[*i]);
+    let has = |expected: [u32; 32]| [0, 2, 4, 6].iter().all(|i| word(4 * i) == expected[*i]);
     let mut bare = [0; 32];
     bare[0] = libc::SIGSTKFLT as u32;
-    told(summons()) || told(bare)
+    has(summons()) || has(bare)
 }
 
 /// What the host may tell a runner.
@@ -138,7 +138,7 @@ pub fn wait_briefly(word: &AtomicU32, value: u32) -> bool {
     if word.load(Ordering::Acquire) == value {
         // SAFETY: the word is shared memory that stays mapped; the kernel reads the timeout.
         unsafe {
-            crate::runner::sys::syscall!(
+            crate::sys::syscall!(
                 libc::SYS_futex,
                 word.as_ptr(),
                 libc::FUTEX_WAIT,
@@ -154,5 +154,5 @@ pub fn wait_briefly(word: &AtomicU32, value: u32) -> bool {
 pub fn set(word: &AtomicU32, value: u32) {
     word.store(value, Ordering::Release);
     // SAFETY: a wake touches no memory.
-    unsafe { crate::runner::sys::syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
+    unsafe { crate::sys::syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, 1) };
 }

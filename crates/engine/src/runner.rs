@@ -6,7 +6,7 @@
 //! * [`record`] writes down what a replay needs, [`replay`] does it again;
 //! * [`screens`] test what is executed, [`stops`] are places of probes and patches, [`orders`] come from the
 //!   host while the guest runs;
-//! * [`memory`] is the guest's address space, [`layout`] the rules for sharing it.
+//! * [`memory`] is the guest's address space, [`crate::layout`] the rules for sharing it.
 //!
 //! Only the holder of the [`baton`] runs any of this but for [`signal::handler`].
 
@@ -16,6 +16,8 @@ pub mod baton;
 pub mod buffers;
 pub mod cache;
 pub mod clock;
+pub mod context;
+pub mod contracts;
 pub mod cpu;
 pub mod emulate;
 pub mod engine;
@@ -25,11 +27,11 @@ pub mod follow;
 pub mod futex;
 pub mod guard;
 pub mod guest;
-pub mod layout;
 pub mod load;
 pub mod memory;
 pub mod numbers;
 pub mod orders;
+pub mod own;
 pub mod plan;
 pub mod record;
 pub mod replay;
@@ -42,7 +44,6 @@ pub mod stack;
 pub mod start;
 pub mod stops;
 pub mod stream;
-pub mod sys;
 pub mod syscall;
 pub mod thread;
 pub mod translate;

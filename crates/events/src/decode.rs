@@ -2,8 +2,8 @@
 
 mod expand;
 
-pub use crate::record::Bases;
 pub use crate::record::list::{Buffer, Buffers, ExplicitAccess, read_accesses};
+pub use crate::record::{Bases, Touch};
 
 use crate::calls::Calls;
 use crate::record::{Cursor, Entry, FIELD, FIRST_EXIT, Kind, REPEAT_FIELDS, list};
@@ -117,6 +117,8 @@ pub enum Event {
         /// Stack pointer at the handler's entry: its return address stands there.
         frame: u64,
     },
+    /// A function of the C library has been entered, and will touch memory.
+    Touch(Touch),
 }
 
 /// The stream is not what it should be.
@@ -320,6 +322,7 @@ impl Decoder {
             Entry::Plan(number) => Event::Plan(number),
             Entry::Fork(process) => Event::Fork(Some(process).filter(|process| *process != 0)),
             Entry::Handler { pc, stack, frame } => Event::Handler { pc, stack, frame },
+            Entry::Touch(touch) => Event::Touch(touch),
         };
         each(Record::Single(single));
     }

@@ -24,6 +24,7 @@
 #![forbid(unsafe_code)]
 
 pub mod calls;
+pub mod condition;
 pub mod consume;
 pub mod count;
 pub mod decode;

@@ -1,7 +1,7 @@
 //! A **patch**: a place where the guest is made to do something else, once or always.
 //!
 //! ```text
-//! PLACE[#N]: flip | skip | set $register=VALUE | set [ADDRESS,SIZE]=VALUE
+//! PLACE[#N]: flip | skip | jump ADDRESS | return | set $register=VALUE | set [ADDRESS,SIZE]=VALUE
 //! ```
 //! Here a place is an address (`0x401136` or `*0x401136`); whoever has symbols turns other places
 //! into addresses first.
@@ -28,6 +28,13 @@ pub enum Action {
     Flip,
     /// The instruction at the place is not executed.
     Skip,
+    /// The guest goes on at another instruction of the same function.
+    Jump {
+        /// Its address.
+        to: u64,
+    },
+    /// The function that begins at the place returns 0 at once.
+    Return,
     /// A general register gets a value before the instruction executes.
     SetRegister {
         /// By the processor's number: rax, rcx, rdx, rbx, rsp, rbp, rsi, rdi, r8 …
@@ -60,8 +67,8 @@ impl fmt::Display for BadPatch {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             out,
-            "{}; a patch is `PLACE[#N]: ACTION` with an action `flip`, `skip`, `set $rax=1` or \
-             `set [0x4000,8]=1`",
+            "{}; a patch is `PLACE[#N]: ACTION` with an action `flip`, `skip`, `jump 0x401136`, `return`, \
+             `set $rax=1` or `set [0x4000,8]=1`",
             self.0
         )
     }
@@ -123,7 +130,11 @@ impl FromStr for Action {
         match text {
             "flip" => return Ok(Self::Flip),
             "skip" => return Ok(Self::Skip),
+            "return" => return Ok(Self::Return),
             _ => {}
+        }
+        if let Some(to) = text.strip_prefix("jump ") {
+            return Ok(Self::Jump { to: address(to.trim()).map_err(BadPatch)? });
         }
         let unknown = || BadPatch(format!("`{text}` is not an action"));
         let assignment = text.strip_prefix("set ").ok_or_else(unknown)?;
@@ -165,6 +176,9 @@ mod tests {
         let set = |register, value| Action::SetRegister { register, value };
         assert_eq!(parse("0x401136: flip"), row(0x40_1136, None, Action::Flip));
         assert_eq!(parse("*0x401136#3: skip"), row(0x40_1136, Some(3), Action::Skip));
+        assert_eq!(parse("0x401136#1: return"), row(0x40_1136, Some(1), Action::Return));
+        let jump = Action::Jump { to: 0x40_1140 };
+        assert_eq!(parse("0x401136: jump 0x401140"), row(0x40_1136, None, jump));
         assert_eq!(parse("16#1: set $rdi=-1"), row(16, Some(1), set(7, u64::MAX)));
         let memory = Action::SetMemory { address: 0x4000, size: 4, value: 7 };
         assert_eq!(parse("0x10: set [0x4000,4]=7"), row(16, None, memory));

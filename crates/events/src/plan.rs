@@ -90,7 +90,16 @@ pub struct Stops {
     pub functions: Vec<u64>,
     /// The same by name, in whatever module they turn up; the host looks them up.
     pub names: Vec<String>,
+    /// Whether it is reported what functions of the C library touch, where they turn up.
+    pub contracts: bool,
+    /// The same of functions whose addresses are known, with their names.
+    pub contracts_at: Vec<(u64, String)>,
 }
+
+/// What the host is asked for that looks up the functions of the C library, and what the names of those
+/// begin with that it finds: several implementations have the same name, and are not what a caller of that
+/// name calls.
+pub const CONTRACTS: &str = "*";
 
 /// Registers wanted whenever the instruction at a place is about to execute.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -169,7 +178,8 @@ impl Plan {
         let of_screens = self.screens.iter().flat_map(Screen::functions);
         let sought = of_screens.filter(|function| function.at.is_none());
         let stops = self.stops.names.iter().map(String::as_str);
-        stops.chain(sought.map(|function| function.name.as_str()))
+        let library = self.stops.contracts.then_some(CONTRACTS);
+        stops.chain(sought.map(|function| function.name.as_str())).chain(library)
     }
 
     /// Whether the host has to look anything up.
@@ -211,6 +221,8 @@ impl Plan {
             plan.screens.retain(|screen| !screen.tests_accesses());
         }
         (plan.stops.probes, plan.stops.functions) = (Vec::new(), Vec::new());
+        plan.stops.contracts |= !plan.stops.contracts_at.is_empty();
+        plan.stops.contracts_at = Vec::new();
         (plan.scope.code, plan.patches) = (Vec::new(), Vec::new());
         plan.screens.iter_mut().for_each(Screen::forget_addresses);
         plan

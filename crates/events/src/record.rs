@@ -27,6 +27,8 @@
 //!           from here; 0: from here on this is the stream of the child (replays become it)
 //! HANDLER   u32 kind, u64 pc, u64 stack pointer, u64 frame: a signal handler comes next; where the
 //!           thread was, and where the handler's return address stands
+//! TOUCH     u32 kind, u64 function, u8 argument, u8 deed, u64 address, u64 length: a function of the C
+//!           library has just been entered that will touch these bytes; one record for each range
 //! ```
 //!
 //! Writers and readers stand side by side: [`Entry`] for records of one thing, [`list`] for those that
@@ -36,7 +38,7 @@
 mod entry;
 pub mod list;
 
-pub use entry::{Bases, Entry};
+pub use entry::{Bases, Entry, Touch};
 
 /// Numbers below this are kinds, from here on exits.
 pub const FIRST_EXIT: u32 = 256;
@@ -75,11 +77,13 @@ pub enum Kind {
     Fork = 14,
     /// A signal handler comes next.
     Handler = 15,
+    /// A function of the C library will touch memory.
+    Touch = 16,
 }
 
 impl Kind {
     /// All of them, by number from 1 on.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Define,
         Self::Partial,
         Self::Thread,
@@ -95,6 +99,7 @@ impl Kind {
         Self::Buffers,
         Self::Fork,
         Self::Handler,
+        Self::Touch,
     ];
 
     /// The kind of this number.
@@ -183,6 +188,6 @@ mod tests {
             assert_eq!((kind as usize, Kind::of(kind as u32)), (index + 1, Some(kind)));
             assert!((kind as u32) < FIRST_EXIT);
         }
-        assert_eq!((Kind::of(0), Kind::of(16), Kind::of(u32::MAX)), (None, None, None));
+        assert_eq!((Kind::of(0), Kind::of(17), Kind::of(u32::MAX)), (None, None, None));
     }
 }

@@ -1,6 +1,6 @@
 //! A **suspicion**: what a screen did not let pass, and what it saw.
 //!
-//! It is a reason to look, not a finding: whoever is told confirms or drops it by replaying what led
+//! It is a reason to look, not a finding: whoever it is reported to confirms or drops it by replaying what led
 //! there.
 
 use crate::record::Cursor;
@@ -40,6 +40,12 @@ pub enum Suspicion {
         pointer: u64,
         /// The address.
         address: u64,
+    },
+    /// [`Screen::Heap`](crate::plan::Screen::Heap): a return went to a place that no call comes back to. The
+    /// instruction is the one that it went to.
+    Returned {
+        /// Where the return address stood.
+        slot: u64,
     },
     /// [`Screen::Poison`](crate::plan::Screen::Poison): memory that nobody has written is used.
     Unwritten(Use),
@@ -90,6 +96,7 @@ mod tag {
     pub const COMPARED: u8 = 8;
     pub const HANDED: u8 = 9;
     pub const DECISIVE: u8 = 10;
+    pub const RETURNED: u8 = 11;
 }
 
 impl Suspicion {
@@ -130,6 +137,10 @@ impl Suspicion {
                 out.extend(pointer.to_le_bytes());
                 out.extend(address.to_le_bytes());
             }
+            Self::Returned { slot } => {
+                out.push(tag::RETURNED);
+                out.extend(slot.to_le_bytes());
+            }
             Self::Unwritten(Use::Compared) => out.push(tag::COMPARED),
             Self::Unwritten(Use::Handed(address)) => {
                 out.push(tag::HANDED);
@@ -154,6 +165,7 @@ impl Suspicion {
             tag::OUT_OF_OBJECT => {
                 Self::OutOfObject { pointer: cursor.u64()?, address: cursor.u64()? }
             }
+            tag::RETURNED => Self::Returned { slot: cursor.u64()? },
             tag::COMPARED => Self::Unwritten(Use::Compared),
             tag::HANDED => Self::Unwritten(Use::Handed(cursor.u64()?)),
             tag::DECISIVE => Self::Unwritten(Use::Decisive),

@@ -1,19 +1,23 @@
 //! What is written to a stream is read again, and bytes that nobody has written are refused: a decoder
 //! never panics, never reads past the end, and always comes to one.
 
+use contracts::{Deed, Touched};
 use events::count::Counter;
 use events::decode::{Bases, Decoder, Record};
 use events::record::list::{self, Buffer, BufferList};
-use events::record::{Entry, FIRST_EXIT, Kind};
+use events::record::{Entry, FIRST_EXIT, Kind, Touch};
 use events::shape::{Access, Exit, Instruction, Segment, Shape, Source};
-use events::suspicion::{Access as Touch, Memory, Suspicion, Use};
+use events::suspicion::{Access as Accessed, Memory, Suspicion, Use};
 use events::{Consumer, Event};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn suspicion() -> impl Strategy<Value = Suspicion> {
-    let access =
-        any::<(u64, u32, bool)>().prop_map(|(address, size, write)| Touch { address, size, write });
+    let access = any::<(u64, u32, bool)>().prop_map(|(address, size, write)| Accessed {
+        address,
+        size,
+        write,
+    });
     let memory = prop_oneof![Just(Memory::Freed), Just(Memory::Beside), Just(Memory::Tail)];
     prop_oneof![
         (access.clone(), any::<u8>())
@@ -23,6 +27,7 @@ fn suspicion() -> impl Strategy<Value = Suspicion> {
             .prop_map(|(argument, recounted)| Suspicion::InvalidCall { argument, recounted }),
         any::<(u64, u64)>()
             .prop_map(|(pointer, address)| Suspicion::OutOfObject { pointer, address }),
+        any::<u64>().prop_map(|slot| Suspicion::Returned { slot }),
         Just(Suspicion::Unwritten(Use::Compared)),
         any::<u64>().prop_map(|address| Suspicion::Unwritten(Use::Handed(address))),
         Just(Suspicion::Unwritten(Use::Decisive)),
@@ -52,6 +57,12 @@ fn entry() -> impl Strategy<Value = Entry> {
         any::<u32>().prop_map(Entry::Plan),
         any::<u32>().prop_map(Entry::Fork),
         any::<(u64, u64, u64)>().prop_map(|(pc, stack, frame)| Entry::Handler { pc, stack, frame }),
+        (any::<(u64, u8, u64, u64)>(), prop::sample::select(Deed::ALL.to_vec())).prop_map(
+            |((function, argument, address, length), deed)| {
+                let touched = Touched { argument, deed, address, length };
+                Entry::Touch(Touch { function, touched })
+            }
+        ),
     ]
 }
 
@@ -71,6 +82,7 @@ fn expected(entry: Entry) -> Option<String> {
         Entry::Plan(number) => single(Event::Plan(number)),
         Entry::Fork(process) => single(Event::Fork(Some(process).filter(|process| *process != 0))),
         Entry::Handler { pc, stack, frame } => single(Event::Handler { pc, stack, frame }),
+        Entry::Touch(touch) => single(Event::Touch(touch)),
         // Nothing was entered, so nothing returns.
         Entry::Back { .. } | Entry::Flush => None,
     }

@@ -4,7 +4,8 @@ use crate::error::{fault_or_input, of_recording};
 use crate::files::Files;
 use crate::notices::Notices;
 use anyhow::{Context, bail};
-use base::ModuleMap;
+use base::moment::Instant;
+use base::{ModuleMap, Moment};
 use engine::host::Job;
 use recording::{End, Origin, ProcessStart, Recording};
 use replay::{Session, Timeline};
@@ -108,13 +109,7 @@ impl Case {
 
     /// The program that was recorded: the last that the first process became.
     pub fn main_process(&self) -> u32 {
-        let mut process = 0;
-        while let Some(next) = self.recording().processes().iter().find(|start| {
-            start.parent == Some(process) && start.process > process && start.origin == Origin::Exec
-        }) {
-            process = next.process;
-        }
-        process
+        main_process(self.recording())
     }
 
     /// The process that is meant by a number, or by nothing: then it is the one to explain.
@@ -129,6 +124,14 @@ impl Case {
         Ok(number)
     }
 
+    /// Where to begin to look at a process: at the crash if it ended in one, else at its start.
+    pub fn first_moment(&self, process: u32) -> Moment {
+        match self.end_of(process) {
+            End::Killed(_) => Moment::END,
+            _ => Moment { instant: Instant::Start, thread: None },
+        }
+    }
+
     /// How a process ended, as the recording says.
     pub fn end_of(&self, process: u32) -> End {
         let ends = self.recording().summary().map_or(&[][..], |summary| &summary.processes);
@@ -140,4 +143,15 @@ impl Case {
         let begun = |start: &&ProcessStart| self.recording().has_begun(start.process);
         self.recording().processes().iter().filter(begun).cloned().collect()
     }
+}
+
+/// The program that was recorded: the last that the first process became.
+pub fn main_process(recording: &Recording) -> u32 {
+    let mut process = 0;
+    while let Some(next) = recording.processes().iter().find(|start| {
+        start.parent == Some(process) && start.process > process && start.origin == Origin::Exec
+    }) {
+        process = next.process;
+    }
+    process
 }

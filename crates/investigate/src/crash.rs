@@ -10,18 +10,23 @@ mod memory;
 mod stack;
 
 pub use cause::signal_name;
-pub use memory::code_at;
+pub use memory::{code_at, pointers};
 
+use crate::hijack::Failed;
 use crate::program::program_of;
-use base::{Address, Confidence, CrashReport, Finding, Step};
+use base::finding::FATAL_SIGNAL;
+use base::{Address, Confidence, CrashReport, Finding, ProcessNumber, Step, ThreadNumber};
+use iced_x86::{Decoder, DecoderOptions};
 use instruction::{NAMES, Stopped};
 use memory::Kept;
 use serde::Serialize;
 use stack::Call;
 use std::collections::BTreeMap;
 use symbols::unwind::StackEnd;
-use symbols::{Printing, Program, Registers, Scene, Stack};
+use symbols::{Memory, Printing, Program, Registers, Scene, Stack};
 
+/// Bytes of a function of which instructions are told apart.
+const LONGEST_FUNCTION: usize = 256 << 10;
 /// Frames looked at.
 const MOST_FRAMES: usize = 10_000;
 /// Local variables shown.
@@ -37,11 +42,25 @@ pub struct Crash {
     crash: Details,
 }
 
+/// The numbers of a process and a thread that are the same in every run, where somebody knows them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The process.
+    pub process: Option<ProcessNumber>,
+    /// The thread.
+    pub thread: Option<ThreadNumber>,
+}
+
 #[derive(Serialize)]
 struct Details {
     signal: String,
-    process: i32,
-    thread: i32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    process: Option<ProcessNumber>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thread: Option<ThreadNumber>,
+    /// As the kernel numbers them.
+    kernel_process: i32,
+    kernel_thread: i32,
     thread_name: String,
     program: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -50,6 +69,9 @@ struct Details {
     stack: Vec<Call>,
     #[serde(skip_serializing_if = "Option::is_none")]
     advice: Option<String>,
+    /// Whether somebody sent the signal; the processor did not raise it.
+    #[serde(skip)]
+    sent: bool,
     #[serde(skip)]
     general: [u64; 16],
     #[serde(skip)]
@@ -61,6 +83,11 @@ struct Details {
 impl Crash {
     /// Explains what the runner reported.
     pub fn of(report: &CrashReport) -> Self {
+        Self::of_known(report, Identity::default())
+    }
+
+    /// The same where it is known which process and thread that was.
+    pub fn of_known(report: &CrashReport, identity: Identity) -> Self {
         let program = program_of(&report.modules);
         let kept = Kept(&report.memory);
         let pc = stopped_at(report);
@@ -71,20 +98,23 @@ impl Crash {
         let calls = stack::calls(&scene);
         let code = memory::code_at(report, pc);
         let stopped = Stopped::decode(&code, pc, &report.general, report.fs);
-        let finding = finding_of(report, &scene, &calls, stopped.as_ref());
+        let finding = finding_of((report, identity), &scene, &calls, stopped.as_ref());
         let advice = advice(&program, &calls);
         let named = NAMES.iter().map(|name| (*name).to_owned()).zip(report.general);
         let other = [("rip".to_owned(), report.pc), ("rflags".to_owned(), report.flags)];
         let details = Details {
             signal: signal_name(report.signal),
-            process: report.process,
-            thread: report.thread,
+            process: identity.process,
+            thread: identity.thread,
+            kernel_process: report.process,
+            kernel_thread: report.thread,
             thread_name: report.name.clone(),
             program: report.program.clone(),
             instruction: stopped,
             registers: named.chain(other).map(|(name, value)| (name, Address(value))).collect(),
             stack: calls,
             advice,
+            sent: report.code <= 0,
             general: report.general,
             pc: report.pc,
             flags: report.flags,
@@ -98,6 +128,18 @@ impl Crash {
         let own = blamed(&self.crash.stack).unwrap_or(0);
         let calls = self.crash.stack.iter().take(own + 1);
         calls.map(|call| (call.function.clone(), call.address)).collect()
+    }
+
+    /// The registers that the instruction read.
+    pub fn used_registers(&self) -> Vec<u64> {
+        let read = self.crash.instruction.iter().flat_map(|stopped| &stopped.registers);
+        read.map(|(_, value)| *value).collect()
+    }
+
+    /// Whether registers tell anything: where the signal was sent they hold the kernel's numbers of the process
+    /// and thread, which are others each time.
+    pub fn registers_matter(&self) -> bool {
+        !self.crash.sent
     }
 
     /// The registers as they were, in the order in which debuggers show them.
@@ -117,6 +159,34 @@ pub fn stack_is_full(report: &CrashReport) -> bool {
     report.code > 0 && cause::stack_overflow(report).is_some()
 }
 
+/// How a jump, or a return, ended a program, if that was it.
+pub fn jump_that_failed(report: &CrashReport) -> Option<Failed> {
+    const STACK_POINTER: usize = 4;
+    if report.code <= 0 {
+        return None;
+    }
+    if cause::is_fetch(report) {
+        return (report.pc != 0).then_some(Failed::At(report.pc));
+    }
+    let code = memory::code_at(report, report.pc);
+    let stopped = Stopped::decode(&code, report.pc, &report.general, report.fs)?;
+    if stopped.returns() {
+        let slot = report.general[STACK_POINTER];
+        let mut bytes = [0; 8];
+        let read = Kept(&report.memory).read(Address(slot), &mut bytes);
+        return Some(match read {
+            true => Failed::Return { slot, target: u64::from_le_bytes(bytes) },
+            // It stands where the frame pointer has led.
+            false => Failed::FramePointer,
+        });
+    }
+    if let Some(target) = stopped.branches_to() {
+        return Some(Failed::At(target));
+    }
+    let by_frame = stopped.registers.iter().any(|(name, _)| name == "rbp");
+    by_frame.then_some(Failed::FramePointer)
+}
+
 /// The instruction that the signal is about. The processor reports a breakpoint behind it.
 fn stopped_at(report: &CrashReport) -> u64 {
     const BREAKPOINT_TRAP: u64 = 3;
@@ -128,18 +198,28 @@ fn stopped_at(report: &CrashReport) -> u64 {
 }
 
 fn finding_of(
-    report: &CrashReport,
+    (report, identity): (&CrashReport, Identity),
     scene: &Scene<'_>,
     calls: &[Call],
     stopped: Option<&Stopped>,
 ) -> Finding {
-    let own = blamed(calls);
+    let inside = inside_instruction(scene.program, stopped_at(report));
+    // A line that control came to by mistake is innocent.
+    let led_astray = usize::from(inside.is_some() && calls.len() > 1);
+    let own = blamed(&calls[led_astray..]).map(|own| own + led_astray);
     let foreign = &calls[..own.unwrap_or(calls.len())];
     let names: Vec<&str> = foreign.iter().filter_map(|call| call.function.as_deref()).collect();
     let words = cause::cause(report, stopped, &names);
+    let words = match inside {
+        Some(function) => format!(
+            "it came into the middle of an instruction of {function}, by a damaged return address or \
+             function pointer; there {words}"
+        ),
+        None => words,
+    };
     let own = own.unwrap_or(0);
     let program = stack::file_name(&report.program);
-    let mut evidence = whereabouts(report);
+    let mut evidence = whereabouts(report, identity);
     // A signal that was sent has nothing to do with the instruction at which it arrived.
     if report.code > 0 {
         evidence.push(instruction_step(report, stopped));
@@ -149,7 +229,7 @@ fn finding_of(
     }
     evidence.extend(stack::steps(calls, scene.stack.end, is_cut(report, scene.stack)));
     Finding {
-        kind: "fatal-signal".into(),
+        kind: FATAL_SIGNAL.into(),
         title: format!("{program} was ended by {}: {words}", signal_name(report.signal)),
         confidence: Confidence::Certain,
         place: calls.get(own).map(Call::place),
@@ -158,23 +238,50 @@ fn finding_of(
     }
 }
 
+/// The function inside one of whose instructions an address is, where none of them begins.
+fn inside_instruction(program: &Program, pc: u64) -> Option<String> {
+    let code = program.symbolise(Address(pc));
+    // Code without lines may be written by hand, with data in it.
+    let (function, offset) = code.symbol.filter(|_| !code.frames.is_empty())?;
+    let length = usize::try_from(offset).ok().filter(|length| *length <= LONGEST_FUNCTION)?;
+    let mut code = vec![0; length + 15];
+    let start = pc - offset;
+    let whole = program.code_bytes(Address(start), &mut code);
+    if !whole {
+        code.truncate(length);
+        program.code_bytes(Address(start), &mut code).then_some(())?;
+    }
+    let mut decoder = Decoder::with_ip(64, &code, start, DecoderOptions::NONE);
+    while decoder.ip() < pc && decoder.can_decode() {
+        if decoder.decode().is_invalid() {
+            // Data among the code: nothing is known of what follows.
+            return None;
+        }
+    }
+    (decoder.ip() > pc).then_some(function)
+}
+
 /// The innermost call of the program's own code: by its source, else by its file.
 fn blamed(calls: &[Call]) -> Option<usize> {
-    let in_program = |call: &Call| call.module.as_deref().is_some_and(|file| !is_system(file));
+    let in_program =
+        |call: &Call| call.module.as_deref().is_some_and(|file| !base::is_system_file(file));
     calls.iter().position(Call::is_own).or_else(|| calls.iter().position(in_program))
 }
 
-/// Which process and thread it was, where that is a question.
-fn whereabouts(report: &CrashReport) -> Vec<Step> {
+/// Which process and thread it was, where that is a question. The kernel's numbers are others each time.
+fn whereabouts(report: &CrashReport, identity: Identity) -> Vec<Step> {
     let mut steps = Vec::new();
     if i64::from(report.parent) != i64::from(std::process::id()) {
-        steps.push(Step::new(format!(
-            "in process {}, started by process {}",
-            report.process, report.parent
-        )));
+        steps.push(Step::new(match identity.process {
+            Some(number) => format!("in process {number}, which another one started"),
+            None => "in a process that another one started".into(),
+        }));
     }
     if report.thread != report.process {
-        steps.push(Step::new(format!("in thread {} ({})", report.thread, report.name)));
+        steps.push(Step::new(match identity.thread {
+            Some(number) => format!("in thread {number} ({})", report.name),
+            None => format!("in a thread that is not the first ({})", report.name),
+        }));
     }
     steps
 }
@@ -229,7 +336,8 @@ fn advice(program: &Program, calls: &[Call]) -> Option<String> {
         return None;
     }
     let mut modules = inner.filter_map(|call| call.module.as_deref());
-    let module = modules.find(|module| !is_system(module)).or(first.module.as_deref())?;
+    let module =
+        modules.find(|module| !base::is_system_file(module)).or(first.module.as_deref())?;
     let found = program.modules().iter().find(|m| m.loaded().path.as_os_str() == module)?;
     if found.module()?.has_debug_info() {
         return None;
@@ -237,16 +345,12 @@ fn advice(program: &Program, calls: &[Call]) -> Option<String> {
     let stripped = !found.module()?.image().has(".symtab");
     let lacks = if stripped { "neither symbols nor" } else { "no" };
     let name = stack::file_name(module);
-    let remedy = if is_system(module) {
+    let remedy = if base::is_system_file(module) {
         "install the -dbgsym package of its package"
     } else {
         "build it with -g, and do not strip it,"
     };
     Some(format!("{name} has {lacks} debug information: {remedy} to see lines and variables"))
-}
-
-fn is_system(module: &str) -> bool {
-    ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"].iter().any(|start| module.starts_with(start))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What goes wrong, and whose fault it is: every error is the input's unless it carries [`OurFault`].
 
 use engine::host::RunError;
+use recording::WriteError;
 use replay::RecordError;
 use std::fmt;
 use std::path::Path;
@@ -29,6 +30,10 @@ pub fn fault_or_input(error: RunError) -> anyhow::Error {
 pub fn of_recording(file: &Path, error: RecordError) -> anyhow::Error {
     match error {
         RecordError::Run(error) => fault_or_input(error),
+        // These name the file themselves.
+        RecordError::Write(error @ (WriteError::Exists(_) | WriteError::NotAFile(_))) => {
+            anyhow::anyhow!("{error}")
+        }
         RecordError::Write(error) => anyhow::anyhow!("{}: {error}", file.display()),
     }
 }

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A function in a file: its name, and its offset there.
-type Found = Vec<(String, u64)>;
+type Offsets = Vec<(String, u64)>;
 
 /// Looks into each file once.
 pub fn resolver() -> Resolve {
-    let known: Mutex<HashMap<String, Found>> = Mutex::default();
+    let known: Mutex<HashMap<String, Offsets>> = Mutex::default();
     Resolve(Arc::new(move |_, map: &ModuleMap, names: &[String]| {
         let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.entry(map.path.clone()).or_insert_with(|| functions(&map.path, names));
@@ -20,8 +20,13 @@ pub fn resolver() -> Resolve {
     }))
 }
 
+/// The functions of these names that a mapping shows, by address.
+pub fn in_map(map: &ModuleMap, names: &[String]) -> Vec<(u64, String)> {
+    addresses(map, &functions(&map.path, names))
+}
+
 /// Where in memory those functions are that a mapping shows.
-fn addresses(map: &ModuleMap, found: &Found) -> Vec<(u64, String)> {
+fn addresses(map: &ModuleMap, found: &Offsets) -> Vec<(u64, String)> {
     let end = map.offset + (map.end - map.start);
     let inside = found.iter().filter(|(_, offset)| (map.offset..end).contains(offset));
     let addresses: BTreeMap<u64, String> =
@@ -30,7 +35,7 @@ fn addresses(map: &ModuleMap, found: &Found) -> Vec<(u64, String)> {
 }
 
 /// The functions of these names in a file; none if it cannot be read.
-fn functions(path: &str, names: &[String]) -> Found {
+fn functions(path: &str, names: &[String]) -> Offsets {
     let Ok(bytes) = std::fs::read(path) else { return Vec::new() };
     let Ok(file) = ElfFile64::<Endianness>::parse(&*bytes) else { return Vec::new() };
     let wanted: BTreeSet<&str> = names.iter().map(String::as_str).collect();

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use base::moment::Instant as Written;
 use base::{Ending, Moment, Nth, PlaceName, Tick};
 use engine::config::Point;
-use replay::{Instant, Standing, Timeline};
+use replay::{Instant, StoppedProcess, Timeline};
 use std::ffi::OsStr;
 use symbols::Program;
 
@@ -50,7 +50,7 @@ pub fn seek(
     process: u32,
     line: &mut Timeline,
     moment: &Moment,
-) -> anyhow::Result<Standing> {
+) -> anyhow::Result<StoppedProcess> {
     let thread = thread_of(moment, &Threads::of(case.recording(), process))?;
     let standing = match &moment.instant {
         Written::Start => line.begin().map_err(fault_or_input)?,
@@ -82,7 +82,7 @@ pub fn seek(
     Ok(standing)
 }
 
-fn seek_tick(line: &mut Timeline, tick: Tick, pc: Option<u64>) -> anyhow::Result<Standing> {
+fn seek_tick(line: &mut Timeline, tick: Tick, pc: Option<u64>) -> anyhow::Result<StoppedProcess> {
     let end = Tick(line.end().map_err(fault_or_input)?.time);
     ensure!(tick <= end, "the recording ends at {end}, there is no {tick}");
     line.seek(Instant { time: tick.0, pc }).map_err(fault_or_input)
@@ -94,7 +94,7 @@ fn seek_place(
     moment: &Moment,
     (place, nth): (&PlaceName, Nth),
     thread: Option<i32>,
-) -> anyhow::Result<Standing> {
+) -> anyhow::Result<StoppedProcess> {
     let modules = line.end().map_err(fault_or_input)?.modules.clone();
     let pcs = addresses(&case.program(&modules)?, place)?;
     let count = match nth {

@@ -3,7 +3,7 @@
 
 use anyhow::Context;
 use base::{ModuleMap, Range};
-use engine::runner::layout::PIE_BASE;
+use engine::layout::PIE_BASE;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use symbols::{DebugFiles, Image, LoadedModule, Program};

@@ -5,7 +5,7 @@ use crate::crash::signal_name;
 use crate::threads::Threads;
 use base::{Address, Position, ProcessNumber, Tick, When};
 use recording::log::{Ending, ThreadData};
-use replay::Standing;
+use replay::StoppedProcess;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use symbols::{Memory, Program, Registers};
@@ -38,7 +38,7 @@ const NAMES: [&str; 16] = [
 ];
 
 /// Guest memory at the moment.
-pub struct At<'a>(pub &'a Standing);
+pub struct At<'a>(pub &'a StoppedProcess);
 
 impl Memory for At<'_> {
     fn read(&self, address: Address, into: &mut [u8]) -> bool {
@@ -60,7 +60,7 @@ pub fn registers_of(thread: &ThreadData) -> Registers {
 
 impl Seen {
     /// Looks around where a process of a case stands.
-    pub fn of(case: &Case, process: u32, standing: &Standing) -> anyhow::Result<Self> {
+    pub fn of(case: &Case, process: u32, standing: &StoppedProcess) -> anyhow::Result<Self> {
         let program = case.program(&standing.at.modules)?;
         let threads = Threads::of(case.recording(), process);
         Ok(Self::with(&program, &threads, ProcessNumber(process), standing))
@@ -71,7 +71,7 @@ impl Seen {
         program: &Program,
         threads: &Threads,
         process: ProcessNumber,
-        standing: &Standing,
+        standing: &StoppedProcess,
     ) -> Self {
         let thread = &standing.at.thread;
         let registers = registers_of(thread);

@@ -6,6 +6,7 @@ use analyze::slice::Follow;
 use base::Moment;
 use engine::config::Schedule;
 use investigate::check::{Choice, recorded};
+use investigate::diagnosis::Wanted;
 use investigate::scene::Seen;
 use investigate::slicing::{Query, windows};
 use investigate::{Diagnosis, Notices, moments};
@@ -40,7 +41,8 @@ fn a_case_answers_with_data() {
     assert!(seen.place.contains("freed.c:13"), "{}", seen.place);
     assert_eq!(seen.end.as_deref(), Some("SIGSEGV ends the program"));
 
-    let diagnosis = Diagnosis::of(&case, process, windows::MEMORY).expect("explained");
+    let wanted = Wanted::new(windows::MEMORY, &|_| None);
+    let diagnosis = Diagnosis::of(&case, process, wanted).expect("explained");
     assert!(diagnosis.has_failed() && diagnosis.ended.contains("SIGSEGV"), "{}", diagnosis.ended);
     let when = diagnosis.crash().and_then(|crash| crash.finding.when).expect("a position");
     assert_eq!(when, seen.when, "the crash is where the scene is");

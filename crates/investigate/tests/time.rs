@@ -4,7 +4,7 @@
 
 mod support;
 
-use analyze::dependence::Moment as Step;
+use base::StepCount as Step;
 use base::{Moment, Position, ThreadNumber, Tick};
 use engine::config::Schedule;
 use investigate::slicing::{Execution, windows};

@@ -1,20 +1,22 @@
 //! Judges specifications without the rest of the tool: one line a file, with the verdict, the
 //! number of operations of the counterexample or of the search, and the time.
 //!
-//!     cargo run --release -p whydunit-linearize --example judge -- [--obstacles] FILE…
+//!     cargo run --release -p whydunit-linearize --example judge -- [--obstacles] [--time=SECONDS] FILE…
 
 use linearize::explore::machine::Memory;
 use linearize::explore::search::Bound;
 use linearize::{Verdict, judge, language};
 use spec::Source;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 fn main() {
     let (options, files): (Vec<String>, Vec<String>) =
         std::env::args().skip(1).partition(|argument| argument.starts_with("--"));
     let has = |option: &str| options.iter().any(|one| one == option);
     let memory = Memory { buffers: has("--tso"), reuse: has("--reuse") };
-    let bound = Bound { memory, ..Bound::default() };
+    let seconds = options.iter().find_map(|one| one.strip_prefix("--time="));
+    let seconds = seconds.map_or(10, |text| text.parse().expect("a number of seconds"));
+    let bound = Bound { memory, time: Duration::from_secs(seconds), ..Bound::default() };
     for file in files {
         let text = std::fs::read_to_string(&file).expect("a readable file");
         let source = Source::new(file.clone(), text);

@@ -4,13 +4,15 @@
 
 use linearize::language;
 use linearize::model::Program;
+use linearize::proof::folded::folded;
 use linearize::proof::invariants::{believe, with_guessed};
 use linearize::proof::weaker::without_checks;
 use linearize::proof::{Ending, prove};
+use linearize::symbolic::claims::Effort;
 use spec::Source;
 
 fn attempt(what: &str, program: &Program) {
-    let (claims, _) = believe(program, None);
+    let (claims, _) = believe(program, &Effort::default());
     let obstacles = prove(program, &claims, Ending::Open);
     println!("  {what}: {} invariants, {} obstacles", claims.believed.len(), obstacles.len());
     for one in obstacles {
@@ -36,10 +38,14 @@ fn main() {
         println!("{file}");
         attempt("as it is", &program);
         attempt("with guessed invariants", &with_guessed(&program));
-        let (claims, _) = believe(&program, None);
+        let (claims, _) = believe(&program, &Effort::default());
         if let Some(weaker) = without_checks(&program, &claims) {
             attempt("without checks", &weaker);
             attempt("without checks, with guessed invariants", &with_guessed(&weaker));
+        }
+        if let Some(folded) = folded(&program, &Effort::default()) {
+            attempt("folded", &folded);
+            attempt("folded, with guessed invariants", &with_guessed(&folded));
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::explore::survey::{Oddity, survey};
 use crate::model::{Operation, Program, Statement};
 use crate::proof::invariants::{Refused, believe};
 use crate::proof::{Ending, Obstacle, find};
+use crate::symbolic::claims::Effort;
 use std::time::{Duration, Instant};
 
 /// What is said of a specification.
@@ -59,6 +60,8 @@ pub enum Assumption {
     StoreBuffersDoNotShow,
     /// Nodes are not used again while a reference to them exists.
     NoReuse,
+    /// Loops end after at most so many rounds.
+    Rounds(usize),
 }
 
 /// Why there can be no proof, whatever the operations do.
@@ -69,7 +72,7 @@ fn is_out_of_reach(program: &Program, bound: Bound) -> bool {
     };
     let reused = bound.memory.reuse && program.operations.iter().any(allocates);
     let delayed = bound.memory.buffers && program.operations.iter().any(shows_buffers);
-    reused || delayed
+    reused || delayed || program.rounds.is_some()
 }
 
 /// Whether a store of the operation may still be in a buffer when it reads something shared or
@@ -103,7 +106,7 @@ const REHEARSAL: (usize, usize, Duration) = (4, 10_000, Duration::from_secs(1));
 /// counterexample.
 #[must_use]
 pub fn judge(program: &Program, bound: Bound) -> Judgement {
-    let (_, refused) = believe(program, Some(Instant::now() + bound.time));
+    let (_, refused) = believe(program, &Effort::until(Instant::now() + bound.time));
     let mut seen = survey(program, bound.values, bound.memory);
     let (operations, states, time) = REHEARSAL;
     let short = Bound {
@@ -118,17 +121,20 @@ pub fn judge(program: &Program, bound: Bound) -> Judgement {
     let mut proved = false;
     if searched.counterexample.is_none() {
         if reachable {
-            obstacles = find(program, Ending::Open, Some(Instant::now() + bound.time));
+            obstacles = find(program, Ending::Open, &Effort::until(Instant::now() + bound.time));
             proved = obstacles.is_empty() && seen.agrees();
         }
         if !proved {
             searched = search(program, bound);
         }
     }
-    seen.note_roles(program, &searched.ended);
+    if program.rounds.is_none() {
+        // A number of rounds that never comes up is nothing odd.
+        seen.note_roles(program, &searched.ended);
+    }
     let if_all_end = || {
-        let until = Some(Instant::now() + bound.time);
-        reachable && seen.agrees() && find(program, Ending::Assumed, until).is_empty()
+        let effort = Effort::until(Instant::now() + bound.time);
+        reachable && seen.agrees() && find(program, Ending::Assumed, &effort).is_empty()
     };
     let verdict = match &searched.counterexample {
         Some(history) => {
@@ -157,5 +163,6 @@ fn assumptions(program: &Program, bound: Bound, compared: usize) -> Vec<Assumpti
     if !program.structs.is_empty() && !bound.memory.reuse {
         all.push(Assumption::NoReuse);
     }
+    all.extend(program.rounds.map(Assumption::Rounds));
     all
 }

@@ -1,11 +1,12 @@
 //! The specification language: operations as sequences of atomic sub-operations.
 //!
 //! Text becomes tokens ([`lexer`]), a tree ([`ast`], [`parser`]), and after names and types are
-//! checked ([`check`]) a [`crate::model::Program`]. [`printer`] prints a tree back.
+//! checked ([`check`]; [`loops`] become paths) a [`crate::model::Program`]. [`printer`] prints a tree back.
 
 pub mod ast;
 pub mod check;
 pub mod lexer;
+pub mod loops;
 pub mod parser;
 pub mod printer;
 

@@ -20,10 +20,14 @@ pub struct Program {
     pub invariants: Vec<Invariant>,
     /// Operations, one entry a role.
     pub operations: Vec<Operation>,
+    /// How many rounds of loops are looked at, if there are loops: each number of rounds is a role.
+    pub rounds: Option<usize>,
     /// Threads that operations are bound to.
     pub threads: Vec<String>,
     /// What the operations should mean one after the other, if it is said.
     pub meaning: Option<Meaning>,
+    /// That object, if it is written as a specification of its own.
+    pub object: Option<Box<Program>>,
 }
 
 /// A sequential object that callers know.
@@ -41,6 +45,8 @@ pub enum Meaning {
     Counter,
     /// A cell that is written and read.
     Register,
+    /// What [`Program::object`] says.
+    Written,
 }
 
 /// The type of a value.
@@ -166,6 +172,15 @@ pub struct Step {
     pub span: Span,
 }
 
+impl Step {
+    /// Whether both do the same, whoever executes them. Their text does not tell: a proof may have
+    /// left out a condition of one.
+    #[must_use]
+    pub fn does_the_same(&self, other: &Self) -> bool {
+        self.mark == other.mark && self.conditions == other.conditions && self.body == other.body
+    }
+}
+
 /// A comparison of two values of one type.
 #[derive(Clone, Debug)]
 pub struct Condition {
@@ -178,7 +193,7 @@ pub struct Condition {
 }
 
 /// A statement.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Statement {
     /// A new node, all zeros and NULLs, into a local variable. `site` numbers the allocations of
     /// an operation.

@@ -19,18 +19,20 @@
 
 pub mod closure;
 pub mod context;
+pub mod folded;
 pub mod footprint;
+pub mod handover;
 pub mod invariants;
+pub mod local_facts;
 pub mod pairs;
 pub mod pending;
-pub mod standing;
+pub mod stability;
 pub mod weaker;
 
 use crate::model::Program;
-use crate::symbolic::claims::Claims;
+use crate::symbolic::claims::{Claims, Effort};
 use closure::Prover;
 use invariants::{believe, with_guessed};
-use std::time::Instant;
 
 /// The first sub-operations of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,8 +93,7 @@ pub enum Ending {
 }
 
 /// Looks for a proof with the claims that are believed; gives the obstacles if there are any.
-/// No obstacle is a proof only while `claims` had time left; every question that came later counts
-/// as not decided, so that is the same.
+/// A question that comes when the effort is spent counts as not decided, so no obstacle is a proof.
 #[must_use]
 pub fn prove(program: &Program, claims: &Claims, ending: Ending) -> Vec<Obstacle> {
     let prover = Prover::new(program, claims, ending);
@@ -104,22 +105,28 @@ pub fn prove(program: &Program, claims: &Claims, ending: Ending) -> Vec<Obstacle
 /// thought up, and without checks that make no difference alone. Gives the obstacles of the first
 /// attempt if all fail.
 #[must_use]
-pub fn find(program: &Program, ending: Ending, until: Option<Instant>) -> Vec<Obstacle> {
-    let (claims, _) = believe(program, until);
+pub fn find(program: &Program, ending: Ending, effort: &Effort) -> Vec<Obstacle> {
+    let (claims, _) = believe(program, effort);
     let obstacles = prove(program, &claims, ending);
-    if obstacles.is_empty() || believed_proves(&with_guessed(program), ending, until) {
+    if obstacles.is_empty() || believed_proves(&with_guessed(program), ending, effort) {
         return Vec::new();
     }
     if let Some(weaker) = weaker::without_checks(program, &claims)
-        && (believed_proves(&weaker, ending, until)
-            || believed_proves(&with_guessed(&weaker), ending, until))
+        && (believed_proves(&weaker, ending, effort)
+            || believed_proves(&with_guessed(&weaker), ending, effort))
+    {
+        return Vec::new();
+    }
+    if let Some(folded) = folded::folded(program, effort)
+        && (believed_proves(&folded, ending, effort)
+            || believed_proves(&with_guessed(&folded), ending, effort))
     {
         return Vec::new();
     }
     obstacles
 }
 
-fn believed_proves(program: &Program, ending: Ending, until: Option<Instant>) -> bool {
-    let (claims, _) = believe(program, until);
+fn believed_proves(program: &Program, ending: Ending, effort: &Effort) -> bool {
+    let (claims, _) = believe(program, effort);
     prove(program, &claims, ending).is_empty()
 }

@@ -10,12 +10,15 @@
 //! - [`path`]: one way through all decisions, and the walk over all ways;
 //! - [`store`]: the memory: what was written, over what was there at first;
 //! - [`run`]: executes sub-operations on a store;
+//! - [`mentions`] and [`owned`]: what the text alone tells about locals and fields;
 //! - [`claims`]: uses and checks the stated invariants.
 //!
 //! Everything errs to one side: a contradiction that is not found only adds states that cannot
 //! happen, which makes pairs orderable and not reversible.
 
 pub mod claims;
+pub mod mentions;
+pub mod owned;
 pub mod path;
 pub mod run;
 pub mod solver;

@@ -6,6 +6,7 @@ use linearize::model::Program;
 use linearize::proof::invariants::believe;
 use linearize::proof::pairs::derive;
 use linearize::proof::prefixes;
+use linearize::symbolic::claims::Effort;
 use linearize::{Verdict, judge};
 use spec::Source;
 
@@ -50,7 +51,7 @@ fn invariants_are_believed_only_if_they_are_preserved() {
     ];
     for (invariant, operation, believed) in rows {
         let program = program(&format!("{LIST}{invariant}\n{operation}"));
-        let (claims, refused) = believe(&program, None);
+        let (claims, refused) = believe(&program, &Effort::default());
         assert_eq!(claims.believed.len(), usize::from(believed), "{invariant}\n{operation}");
         assert_eq!(refused.len(), usize::from(!believed));
     }
@@ -60,7 +61,7 @@ fn invariants_are_believed_only_if_they_are_preserved() {
 fn an_invariant_that_leans_on_a_refused_one_is_refused_too() {
     let text = "int a; int b;\ninvariant a == 0;\ninvariant b == 0;\n\
         Op() 1 b = a;\nBreak() 1 a = 1;";
-    let (claims, refused) = believe(&program(text), None);
+    let (claims, refused) = believe(&program(text), &Effort::default());
     assert!(claims.believed.is_empty());
     assert_eq!(refused.len(), 2);
 }
@@ -83,7 +84,7 @@ fn pairs_are_derived_from_what_the_sub_operations_mean() {
         A() 1 <lock == 0;> lock = ID; 1 <lock == ID;> lock = 0;\n\
         B(int i) 1 r[i] = 1; 1 READ x;\nC(int i) int v; 1 v = r[i]; 1 return v;";
     let program = program(text);
-    let (claims, _) = believe(&program, None);
+    let (claims, _) = believe(&program, &Effort::default());
     let prefixes = prefixes(&program);
     let rows: [(&str, &str, &[bool]); 6] = [
         ("a", "a", &[]),

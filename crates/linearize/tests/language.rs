@@ -48,6 +48,14 @@ fn mistakes_are_reported_where_they_are() {
         ("int a;\nint a;\nOp() 1 a = 1;", 2, 5, "the shared variable `a` is declared twice"),
         ("int a;\nOp(int a) 1 a = 1;", 2, 8, "`a` is declared twice"),
         ("int a;\nOp() 1 a = 1;\nOp() 1 a = 2;", 3, 1, "the operation `Op` is given twice"),
+        ("int a;\nOp() 1 a = 1; 1 loop <a < 3;> a = 2;", 2, 15, "`Op` ends with a loop"),
+        (
+            "int a;\nOp() 1 loop a = 1; 1 loop a = 2; 1 loop a = 3; 1 a = 4;",
+            2,
+            34,
+            "`Op` has 3 loops",
+        ),
+        ("int a;\nOp() 1 loop b = 1; 1 a = 2;", 2, 13, "unknown variable `b`"),
         (
             "int a;\nOp/x(int k) 1 a = 1;\nOp/y() 1 a = 2;",
             3,
@@ -246,3 +254,33 @@ const TOKENS: &[&str] = &[
     "-",
     "\n",
 ];
+
+/// An abstract object that is written out is part of what is printed, and means the same when read
+/// again.
+#[test]
+fn a_written_object_is_printed_and_read_again() {
+    let text = "abstract { int n; init n = 3; invariant n > 0; Next() 1 n = n + 1; return n; }
+        int c; init c = 3; Next() 1 c = c + 1; return c;";
+    let once = printed(text);
+    assert_eq!(printed(&once), once);
+    for text in [text, &once] {
+        let program = read(&Source::new("test", text)).unwrap();
+        let object = program.object.expect("an object");
+        assert_eq!(object.operations[0].steps[0].text, "1 n = n + 1; return n;");
+        assert_eq!((object.invariants.len(), object.init.body.len()), (1, 1));
+        assert_eq!((program.operations.len(), program.invariants.len()), (1, 0));
+    }
+}
+
+/// A loop is as many paths as it is followed for, and printed as it was written.
+#[test]
+fn loops_are_paths() {
+    let text =
+        "int a;\nint loop;\nOp() int x; 1 x = a; 1 loop <x < 3;> x = x + 1; 1 loop = x; return x;";
+    let program = read(&Source::new("loop", text)).expect("no errors");
+    let steps: Vec<usize> = program.operations.iter().map(|one| one.steps.len()).collect();
+    assert_eq!(steps, [2, 3, 4, 5]);
+    assert_eq!(program.rounds, Some(3));
+    assert_eq!(program.operations[2].title(), "Op/2 rounds");
+    assert_eq!(program.operations[2].steps[1].text, "1 loop <x < 3;> x = x + 1;");
+}

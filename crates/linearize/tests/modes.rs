@@ -107,6 +107,66 @@ fn a_wrong_sequential_meaning_is_caught() {
     }
 }
 
+/// What the operations should do can be written out. A counter that counts by two is refuted, and
+/// operations that swap values are explained in pairs only if they overlap.
+#[test]
+fn an_abstract_object_can_be_written_out() {
+    let counter = |step: i64| {
+        format!(
+            "abstract {{ int n; Next() 1 n = n + 1; return n; }}
+             int c; Next() 1 c = c + {step}; return c;"
+        )
+    };
+    assert_eq!(verdict(&judged(&counter(1), PLAIN)), "proved");
+    let wrong = judged(&counter(2), PLAIN);
+    assert_eq!(verdict(&wrong), "refuted");
+    let named = |odd: &Oddity| {
+        matches!(odd, Oddity::Disagrees { object, stated: true, returned, expected, .. }
+            if object == "abstract object" && returned == "2" && expected == "1")
+    };
+    assert!(wrong.oddities.iter().any(named), "{:?}", wrong.oddities);
+    let swap = |settled: &str, steps: &str| {
+        format!(
+            "abstract {{
+                int open; int mine; int theirs; {settled}
+                Swap/first(int v) int w; 1 <open == 0;> open = 1; mine = v; theirs = w; return w;
+                Swap/second(int v) 1 <open == 1; v == theirs;> return mine; open = 0; mine = 0; theirs = 0;
+             }}
+             int state; int a; int b;
+             {steps}"
+        )
+    };
+    let overlapping =
+        "Swap/first(int v) 1 <state == 0;> state = 1; a = v; 1 <state == 2;> state = 0; return b;
+         Swap/second(int v) 1 <state == 1;> state = 2; b = v; return a;";
+    // The first foretells what the second will bring and returns before it comes.
+    let apart = "Swap/first(int v) 1 <state == 0;> state = 1; a = v; return 2;
+         Swap/second(int v) 1 <state == 1; v == 2;> state = 0; return a;";
+    let paired = "invariant open == 0;";
+    assert_eq!(verdict(&judged(&swap(paired, overlapping), PLAIN)), "not proved");
+    assert_eq!(verdict(&judged(&swap(paired, apart), PLAIN)), "refuted");
+    assert_eq!(verdict(&judged(&swap("", apart), PLAIN)), "proved");
+}
+
+#[test]
+fn an_abstract_object_has_to_fit() {
+    let rows = [
+        ("abstract { int n; Put() 1 n = 1; } int a; Get() 1 return a;", "no operation `Get`"),
+        ("abstract { int n; Get() 1 n = 1; } int a; Get() 1 return a;", "returns 1 values"),
+        ("abstract { int n; Get() 1 return ID; } int a; Get() 1 return a;", "`ID`"),
+        ("abstract { abstract queue; } int a; Get() 1 return a;", "an operation of the abstract"),
+        (
+            "abstract { struct n { int v }; n h; Get() 1 return h; } struct n { int v }; n h; Get() 1 return h;",
+            "takes or returns a node",
+        ),
+    ];
+    for (text, expected) in rows {
+        let source = Source::new("object", text);
+        let errors = read(&source).map(|_| ()).expect_err(text).render(&source, false);
+        assert!(errors.contains(expected), "{text}: {errors}");
+    }
+}
+
 #[test]
 fn what_is_odd_is_named() {
     let has = |text: &str, odd: &dyn Fn(&Oddity) -> bool| {
@@ -129,6 +189,10 @@ fn what_is_odd_is_named() {
     has(
         "int n; Put() 1 n = n + 1; Take() 1 <n > 0;> n = n - 1;",
         &|odd| matches!(odd, Oddity::Waits { call, .. } if call == "Take()"),
+    );
+    has(
+        "int lease; Take() 1 <lease == 0;> lease = ID; 1 <lease == ID;> lease = 0; Expire() 1 <lease != 0;> lease = 0;",
+        &|odd| matches!(odd, Oddity::NeverEndsAlone { operation } if operation == "Expire"),
     );
     let quiet = judged("int a; Set(int v) 1 a = v; Get() 1 return a;", PLAIN);
     assert!(quiet.oddities.is_empty(), "{:?}", quiet.oddities);
@@ -153,6 +217,33 @@ fn threads_run_one_operation_at_a_time() {
     };
     assert_eq!(verdict(&judged(&text(""), PLAIN)), "refuted");
     assert_eq!(verdict(&judged(&text(" on writer"), PLAIN)), "proved");
+}
+
+/// Peterson's lock: who came second sees the turn given back by who came first, and would have seen
+/// no flag had it looked earlier. Both ways lead on alike, so it may as well have looked then.
+#[test]
+fn an_operation_may_go_on_in_another_role() {
+    let text = |turn: &str| {
+        let role = |name: &str, (mine, theirs): (&str, &str), wait: &str| {
+            format!(
+                "Next/{name}() on {mine} int c; 1 <{mine} == 0;> {mine} = 1; 1 turn = {turn}{theirs};
+                     1 <{wait};> c = count; 1 count = c + 1; 1 {mine} = 0; return c;\n"
+            )
+        };
+        let mut text = "int p1; int p2; int turn; int count;\n".to_owned();
+        for (mine, theirs) in [("p1", "p2"), ("p2", "p1")] {
+            let number = &mine[1..];
+            text += &role(&format!("flag{number}"), (mine, theirs), &format!("{theirs} == 0"));
+            text += &role(&format!("turn{number}"), (mine, theirs), &format!("turn == {number}"));
+        }
+        text.replace("turn = p1", "turn = 1")
+            .replace("turn = p2", "turn = 2")
+            .replace("turn = own p1", "turn = 2")
+            .replace("turn = own p2", "turn = 1")
+    };
+    assert_eq!(verdict(&judged(&text(""), PLAIN)), "proved");
+    // Who takes the turn for itself keeps nobody out.
+    assert_eq!(verdict(&judged(&text("own "), PLAIN)), "refuted");
 }
 
 /// A safe check more must not lose a proof.

@@ -153,3 +153,35 @@ fn traps_are_refuted() {
          Read() 1 return a; 1 return b;",
     );
 }
+
+/// The search once lost operations that write and then stop at a check of their own locals.
+#[test]
+fn who_stops_at_a_check_has_written() {
+    check(
+        "the first counts, and can then neither end nor be left out",
+        "int a; int r[];
+         Op(int k) int x; int y; 1 y = r[x]; 1 <a == x;> a = x + 1; return y; 1 <x > k;>",
+    );
+}
+
+/// Handing over: what one that waits is given must be what it would have had without waiting.
+#[test]
+fn handing_over_changes_nothing_else() {
+    check(
+        "who was waiting has kept a number that is old by then",
+        "struct q { int locked, q next }; q Tail; int count;
+         Inc/alone() q I; q P; q N; int c; 1 I = malloc q; 1 <Tail == NULL;> Tail = I; c = count;
+             1 count = c + 1; 1 <Tail == I;> Tail = NULL; return c;
+         Inc/gives() q I; q P; q N; int c; 1 I = malloc q; 1 <Tail == NULL;> Tail = I; c = count;
+             1 count = c + 1; 1 <I.next == N; N != NULL;> N.locked = 0; return c;
+         Inc/waits() q I; q P; q N; int c; 1 I = malloc q; I.locked = 1;
+             1 <Tail == P; P != NULL;> Tail = I; P.next = I; c = count;
+             1 <I.locked == 0;> count = c + 1; 1 <Tail == I;> Tail = NULL; return c;",
+    );
+    check(
+        "a field that its maker reads is read by others, too",
+        "struct q { int v }; q Last;
+         Put(int k) q I; 1 I = malloc q; 1 Last = I; 1 I.v = k; return I.v;
+         Get() q L; 1 L = Last; 1 return L.v;",
+    );
+}

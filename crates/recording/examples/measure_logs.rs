@@ -1,5 +1,5 @@
 //! How fast recordings are written and read, and how small they are. The figures in
-//! ARCHITECTURE.md come from
+//! docs/performance.md come from
 //!
 //!     cargo run --release -p whydunit-recording --example measure_logs [FILE]
 //!

@@ -183,7 +183,11 @@ impl fmt::Display for WriteError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Exists(path) => {
-                write!(out, "{} is there already; name another file or remove it", path.display())
+                write!(
+                    out,
+                    "{} is there already; --force overwrites it, -o names another file",
+                    path.display()
+                )
             }
             Self::NotAFile(path) => {
                 write!(out, "{} is not a regular file and is left alone", path.display())

@@ -105,6 +105,13 @@ pub struct Summary {
     pub stopped: Option<String>,
     /// Anything else that a person should know.
     pub notes: Vec<String>,
+    /// Events at which the schedule decided; none if it decides by ticks alone.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub events: u64,
+}
+
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A process, when its log ends.

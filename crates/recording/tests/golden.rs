@@ -77,7 +77,7 @@ fn summary() -> Summary {
     let second =
         ProcessEnd { process: 1, end: End::Killed(11), threads: 1, ..ProcessEnd::default() };
     let notes = vec!["a note".into()];
-    Summary { duration: 5_000_000, processes: vec![first, second], stopped: None, notes }
+    Summary { duration: 5_000_000, processes: vec![first, second], stopped: None, notes, events: 0 }
 }
 
 fn written() -> Vec<u8> {

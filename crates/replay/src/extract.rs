@@ -49,6 +49,7 @@ pub(crate) fn finish(keeper: &Keeper, session: &Session, begun: Clock) -> Result
         processes: kept.processes.clone(),
         stopped: kept.failure.clone(),
         notes: Vec::new(),
+        events: 0,
     };
     let file = writer.finish(&summary)?;
     Ok(file.metadata().map_or(0, |meta| meta.len()))

@@ -31,6 +31,21 @@ impl Outputs {
         file.rewind()
     }
 
+    /// What was written to one stream.
+    #[must_use]
+    pub fn of(mut self, stream: u8) -> Vec<u8> {
+        self.all.sort_by_key(|(order, ..)| *order);
+        let own = self.all.into_iter().filter(|(_, other, _)| *other == stream);
+        own.flat_map(|(.., bytes)| bytes).collect()
+    }
+
+    /// All of them, in order: stream and bytes.
+    #[must_use]
+    pub fn into_pieces(mut self) -> Vec<(u8, Vec<u8>)> {
+        self.all.sort_by_key(|(order, ..)| *order);
+        self.all.into_iter().map(|(_, stream, bytes)| (stream, bytes)).collect()
+    }
+
     /// Writes them all; a reader that has gone away is no error.
     pub fn write(mut self, out: &mut dyn Write, error: &mut dyn Write) -> io::Result<()> {
         self.all.sort_by_key(|(order, ..)| *order);

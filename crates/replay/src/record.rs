@@ -5,7 +5,7 @@ use crate::machine::Processor;
 use engine::config::Schedule;
 use engine::host::{self, Job, Outcome, RunError};
 use engine::listen::MakeConsumer;
-use engine::log_listen::Ears;
+use engine::log_listen::EventSinks;
 use events::Discard;
 use recording::{Meta, Summary, Text, WriteError, Writer};
 use std::fmt;
@@ -70,7 +70,7 @@ pub fn record_observed(
     let begun = Instant::now();
     let run = host::run_with(
         job,
-        Ears { events, logs: Some(&mut |process, origin| keeper.begin(process, origin)) },
+        EventSinks { events, logs: Some(&mut |process, origin| keeper.begin(process, origin)) },
     );
     let mut kept = keeper.lock();
     let stopped = match &run {
@@ -85,6 +85,7 @@ pub fn record_observed(
         processes: kept.processes.clone(),
         stopped,
         notes: run.as_ref().map(|outcome| outcome.notes.clone()).unwrap_or_default(),
+        events: run.as_ref().map_or(0, |outcome| outcome.events),
     };
     let finished = kept.writer.take().map(|writer| writer.finish(&summary)).transpose();
     let outcome = run.map_err(RecordError::Run)?;
@@ -121,6 +122,7 @@ pub fn schedule_text(schedule: Schedule) -> String {
     match schedule {
         Schedule::Fair => "fair".into(),
         Schedule::Random { seed } => format!("random:{seed}"),
-        Schedule::Pct { depth, seed } => format!("pct:{depth},{seed}"),
+        Schedule::Pct { depth, seed, events: 0 } => format!("pct:{depth},{seed}"),
+        Schedule::Pct { depth, seed, events } => format!("pct:{depth},{seed},{events}"),
     }
 }

@@ -5,7 +5,7 @@ use crate::timeline::Timeline;
 use engine::host::replayer::Replayer;
 use engine::host::{self, ReplayJob, RunError};
 use engine::listen::MakeConsumer;
-use engine::log_listen::Ears;
+use engine::log_listen::EventSinks;
 use engine::report::{CrashReport, ProcessReplay, Replayed};
 use events::Plan;
 use recording::features::{MissingFeatures, check_features};
@@ -108,7 +108,7 @@ impl Session {
         make: MakeConsumer<'_>,
     ) -> Result<(Replayed, Vec<CrashReport>), RunError> {
         let job = ReplayJob { plan, ..self.job(process, shown) };
-        let (replays, crashes) = host::replay(&job, Ears::for_events(make))?;
+        let (replays, crashes) = host::replay(&job, EventSinks::for_events(make))?;
         let own = replays.into_iter().find(|replay| replay.process == process);
         let missing = || RunError::Fault { what: "the replay is of another process".into(), pc: 0 };
         own.map(|own| (own.replayed, crashes)).ok_or_else(missing)
@@ -125,7 +125,7 @@ impl Session {
         make: MakeConsumer<'_>,
     ) -> Result<Vec<ProcessReplay>, RunError> {
         let job = ReplayJob { plan, tree: children, ..self.job(process, shown) };
-        host::replay(&job, Ears::for_events(make)).map(|(replays, _)| replays)
+        host::replay(&job, EventSinks::for_events(make)).map(|(replays, _)| replays)
     }
 
     fn job(&self, process: u32, shown: Shown) -> ReplayJob<'_> {

@@ -1,7 +1,7 @@
 //! **Execution slices**: a recording of some stretches of a run alone. What happened between them is
 //! left out, and what it changed is put in its place when the slice is replayed.
 //!
-//! Which stretches are kept is told by whoever asks, as [`Kept`]: executions by number, and which
+//! Which stretches are kept is said by whoever asks, as [`Kept`]: executions by number, and which
 //! instructions belong to one statement. The rest is worked out here, in two replays: [`stretches`]
 //! finds where each one begins and ends and which memory the rest writes; `write` then goes from
 //! one to the next, and writes down how the state at the end of one differs from the state at the
@@ -15,7 +15,7 @@ mod steps;
 mod stretches;
 mod write;
 
-pub use steps::{Step, steps};
+pub use steps::{KeptStretch, steps};
 pub use write::save;
 
 use crate::timeline::Timeline;
@@ -87,5 +87,5 @@ fn find(line: &mut Timeline, kept: Kept) -> Result<stretches::Found, RunError> {
     let plan = events::Plan::everything().with_syscalls(events::plan::Syscalls::Ranges);
     line.observe(from, None, plan, Box::new(consumer))?;
     let found = found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-    found.ok_or_else(|| RunError::Fault { what: "the replay told nothing".into(), pc: 0 })
+    found.ok_or_else(|| RunError::Fault { what: "the replay reported nothing".into(), pc: 0 })
 }

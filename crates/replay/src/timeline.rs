@@ -8,11 +8,14 @@
 
 use engine::control::{Goal, Instant, Stopped};
 use engine::host::RunError;
-use engine::host::replayer::{Replayer, Seat};
+use engine::host::replayer::{ReplayProcess, Replayer};
 use engine::log_listen::LogSink;
+use events::condition::Condition;
 use events::{Consumer, Plan};
+use recording::log::ThreadData;
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
@@ -20,7 +23,7 @@ use std::thread::available_parallelism;
 pub struct Timeline {
     replayer: Replayer,
     /// By time: processes that stand still there.
-    checkpoints: BTreeMap<u64, Seat>,
+    checkpoints: BTreeMap<u64, ReplayProcess>,
     /// Ticks between checkpoints.
     distance: u64,
     limit: usize,
@@ -44,8 +47,8 @@ pub const MEMORY: u64 = 2 << 30;
 const ASK_EVERY: usize = 4;
 
 /// A process that stands still at a moment that was asked for.
-pub struct Standing {
-    seat: Seat,
+pub struct StoppedProcess {
+    pub(crate) runner: ReplayProcess,
     /// Where it is.
     pub at: Stopped,
 }
@@ -63,21 +66,21 @@ pub struct Window {
 }
 
 impl Window {
-    fn observe(self, seat: &Seat) -> io::Result<Stopped> {
+    fn observe(self, runner: &ReplayProcess) -> io::Result<Stopped> {
         if let Some(from) = self.from {
-            let stopped = seat.run(Goal::At(from))?;
+            let stopped = runner.run(Goal::At(from))?;
             if stopped.divergence.is_some() {
                 return Ok(stopped);
             }
         }
-        seat.observe(self.to.map_or(Goal::End, Goal::At), self.plan, self.consumer)
+        runner.observe(self.to.map_or(Goal::End, Goal::At), self.plan, self.consumer)
     }
 }
 
-impl Standing {
+impl StoppedProcess {
     /// Reads guest memory; how many bytes there are.
     pub fn read(&self, address: u64, into: &mut [u8]) -> usize {
-        self.seat.read(address, into)
+        self.runner.read(address, into)
     }
 
     /// The moment.
@@ -108,7 +111,7 @@ impl Timeline {
     /// Takes up a replay that has just been started.
     pub(crate) fn new(mut replayer: Replayer) -> Self {
         let first = replayer.take_first();
-        let checkpoints = first.map(|seat| (0, seat)).into_iter().collect();
+        let checkpoints = first.map(|runner| (0, runner)).into_iter().collect();
         let (distance, limit) = (DISTANCE, CHECKPOINTS);
         let memory = free_memory().map_or(MEMORY, |free| MEMORY.min(free / 4));
         Self { replayer, checkpoints, distance, limit, memory, end: None }
@@ -145,19 +148,19 @@ impl Timeline {
 
     /// Replays all of the process once, and leaves checkpoints.
     fn first_pass(&mut self) -> io::Result<Stopped> {
-        let mut seat = self.before(u64::MAX)?;
+        let mut runner = self.before(u64::MAX)?;
         let mut left = 0;
         loop {
             left += 1;
-            let time = seat.place()?.time;
+            let time = runner.place()?.time;
             let next = Instant { time: time + self.distance, pc: None };
-            let stopped = seat.run(Goal::At(next))?;
+            let stopped = runner.run(Goal::At(next))?;
             if stopped.ended {
                 self.keep_to_memory();
                 return Ok(stopped);
             }
-            let copy = seat.checkpoint()?;
-            self.checkpoints.insert(stopped.time, std::mem::replace(&mut seat, copy));
+            let copy = runner.checkpoint()?;
+            self.checkpoints.insert(stopped.time, std::mem::replace(&mut runner, copy));
             if self.checkpoints.len() > self.limit {
                 self.thin_out();
             }
@@ -176,7 +179,7 @@ impl Timeline {
 
     /// What the checkpoints take: pages that several have count once in all.
     pub fn memory_used(&self) -> u64 {
-        self.checkpoints.values().map(|seat| proportional_memory(seat.process())).sum()
+        self.checkpoints.values().map(|runner| proportional_memory(runner.process())).sum()
     }
 
     fn thin_out(&mut self) {
@@ -189,10 +192,10 @@ impl Timeline {
     }
 
     /// A copy of the last checkpoint that is not behind `time`.
-    fn before(&mut self, time: u64) -> io::Result<Seat> {
-        let (_, seat) =
+    fn before(&mut self, time: u64) -> io::Result<ReplayProcess> {
+        let (_, runner) =
             self.checkpoints.range(..=time).next_back().ok_or(io::ErrorKind::NotFound)?;
-        seat.checkpoint()
+        runner.checkpoint()
     }
 
     /// Makes of a replay that does not answer what there is to say about it, and of one that went
@@ -208,12 +211,12 @@ impl Timeline {
     }
 
     /// Goes to a moment; to the end if it is later.
-    pub fn seek(&mut self, to: Instant) -> Result<Standing, RunError> {
+    pub fn seek(&mut self, to: Instant) -> Result<StoppedProcess, RunError> {
         self.go(to.time, Goal::At(to))
     }
 
     /// Goes to the end.
-    pub fn seek_end(&mut self) -> Result<Standing, RunError> {
+    pub fn seek_end(&mut self) -> Result<StoppedProcess, RunError> {
         let time = self.end()?.time;
         self.go(time, Goal::End)
     }
@@ -225,11 +228,11 @@ impl Timeline {
         pcs: &[u64],
         thread: Option<i32>,
         count: u64,
-    ) -> Result<Standing, RunError> {
+    ) -> Result<StoppedProcess, RunError> {
         let mut pcs = pcs.to_vec();
         pcs.sort_unstable();
         pcs.dedup();
-        self.go(0, Goal::Hit { pcs, thread, count })
+        self.go(0, Goal::Hit { pcs, thread, count, until: None, conditions: Vec::new() })
     }
 
     /// How often these instructions are executed in all.
@@ -238,45 +241,104 @@ impl Timeline {
     }
 
     /// Goes on from where a process stands, to a later moment or, without one, to the end.
-    pub fn go_on(&mut self, from: &mut Standing, to: Option<Instant>) -> Result<(), RunError> {
-        let answer = from.seat.run(to.map_or(Goal::End, Goal::At));
+    pub fn go_on(
+        &mut self,
+        from: &mut StoppedProcess,
+        to: Option<Instant>,
+    ) -> Result<(), RunError> {
+        let answer = from.runner.run(to.map_or(Goal::End, Goal::At));
         from.at = self.sound(answer)?;
         Ok(())
     }
 
+    /// Goes on from where a process stands to where one of these instructions is about to be executed for
+    /// the N-th time from there on, what it is about to execute now not counted; not further than to `until`,
+    /// or to the end. Without `count` it only counts.
+    pub fn go_on_to_hit(
+        &mut self,
+        from: &mut StoppedProcess,
+        (pcs, thread): (&[u64], Option<i32>),
+        count: u64,
+        until: Option<Instant>,
+    ) -> Result<(), RunError> {
+        let mut pcs = pcs.to_vec();
+        pcs.sort_unstable();
+        pcs.dedup();
+        let conditions = Vec::new();
+        let answer = from.runner.run(Goal::Hit { pcs, thread, count, until, conditions });
+        from.at = self.sound(answer)?;
+        Ok(())
+    }
+
+    /// The same, by any thread; where instructions have conditions, only executions count at which one of them holds.
+    pub fn go_on_to_hit_if(
+        &mut self,
+        from: &mut StoppedProcess,
+        (pcs, conditions): (&[u64], &[(u64, Condition)]),
+        count: u64,
+        until: Option<Instant>,
+    ) -> Result<(), RunError> {
+        let mut pcs = pcs.to_vec();
+        pcs.sort_unstable();
+        pcs.dedup();
+        let (thread, conditions) = (None, conditions.to_vec());
+        let answer = from.runner.run(Goal::Hit { pcs, thread, count, until, conditions });
+        from.at = self.sound(answer)?;
+        Ok(())
+    }
+
+    /// Goes on from where a process stands to behind the next instruction of a thread, and on while that is within some
+    /// code and none of `stops`; not further than to `until`, or to the end.
+    pub fn go_on_stepping(
+        &mut self,
+        from: &mut StoppedProcess,
+        thread: i32,
+        (within, stops): (Range<u64>, Vec<u64>),
+        until: Option<Instant>,
+    ) -> Result<(), RunError> {
+        let answer = from.runner.run(Goal::Step { thread, within, stops, until });
+        from.at = self.sound(answer)?;
+        Ok(())
+    }
+
+    /// All threads that live where a process stands.
+    pub fn threads(&mut self, of: &StoppedProcess) -> Result<Vec<ThreadData>, RunError> {
+        of.runner.threads().map_err(|error| self.replayer.failure(&error))
+    }
+
     /// Goes to the beginning.
-    pub fn begin(&mut self) -> Result<Standing, RunError> {
-        let seat = self.before(0).map_err(|error| self.replayer.failure(&error))?;
-        let at = seat.place();
-        Ok(Standing { at: self.sound(at)?, seat })
+    pub fn begin(&mut self) -> Result<StoppedProcess, RunError> {
+        let runner = self.before(0).map_err(|error| self.replayer.failure(&error))?;
+        let at = runner.place();
+        Ok(StoppedProcess { at: self.sound(at)?, runner })
     }
 
     /// Another process that stands where one does.
-    pub fn copy(&mut self, of: &Standing) -> Result<Standing, RunError> {
-        let seat = of.seat.checkpoint().map_err(|error| self.replayer.failure(&error))?;
-        Ok(Standing { seat, at: of.at.clone() })
+    pub fn copy(&mut self, of: &StoppedProcess) -> Result<StoppedProcess, RunError> {
+        let runner = of.runner.checkpoint().map_err(|error| self.replayer.failure(&error))?;
+        Ok(StoppedProcess { runner, at: of.at.clone() })
     }
 
     /// Goes on from where a process stands, to a later moment or, without one, to the end, and observes
     /// what happens. The consumer has had everything when this returns.
     pub fn observe_on(
         &mut self,
-        from: &mut Standing,
+        from: &mut StoppedProcess,
         to: Option<Instant>,
         plan: Plan,
         consumer: Box<dyn Consumer>,
     ) -> Result<(), RunError> {
-        let answer = from.seat.observe(to.map_or(Goal::End, Goal::At), plan, consumer);
+        let answer = from.runner.observe(to.map_or(Goal::End, Goal::At), plan, consumer);
         from.at = self.sound(answer)?;
         Ok(())
     }
 
     /// From the last checkpoint that is at `time` or before to a goal.
-    fn go(&mut self, time: u64, goal: Goal) -> Result<Standing, RunError> {
-        let seat = self.before(time).map_err(|error| self.replayer.failure(&error))?;
-        let answer = seat.run(goal);
+    fn go(&mut self, time: u64, goal: Goal) -> Result<StoppedProcess, RunError> {
+        let runner = self.before(time).map_err(|error| self.replayer.failure(&error))?;
+        let answer = runner.run(goal);
         let at = self.sound(answer)?;
-        Ok(Standing { seat, at })
+        Ok(StoppedProcess { runner, at })
     }
 
     /// Goes to a moment, and from there to a goal with everything written to a log.
@@ -287,7 +349,7 @@ impl Timeline {
         log: Box<dyn LogSink>,
     ) -> Result<Stopped, RunError> {
         let start = self.seek(from)?;
-        let answer = start.seat.extract(to, log);
+        let answer = start.runner.extract(to, log);
         self.sound(answer)
     }
 
@@ -296,9 +358,9 @@ impl Timeline {
     pub fn observe_all(&mut self, windows: Vec<Window>) -> Result<Vec<Stopped>, RunError> {
         let mut work = Vec::new();
         for (index, window) in windows.into_iter().enumerate() {
-            let seat = self.before(window.from.map_or(0, |from| from.time));
-            let seat = seat.map_err(|error| self.replayer.failure(&error))?;
-            work.push((index, seat, window));
+            let runner = self.before(window.from.map_or(0, |from| from.time));
+            let runner = runner.map_err(|error| self.replayer.failure(&error))?;
+            work.push((index, runner, window));
         }
         let workers = available_parallelism().map_or(1, usize::from).min(work.len());
         let (work, answers) = (Mutex::new(work.into_iter()), Mutex::new(BTreeMap::new()));
@@ -307,8 +369,8 @@ impl Timeline {
                 scope.spawn(|| {
                     loop {
                         let next = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-                        let Some((index, seat, window)) = next else { return };
-                        let answer = window.observe(&seat);
+                        let Some((index, runner, window)) = next else { return };
+                        let answer = window.observe(&runner);
                         let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
                         answers.insert(index, answer);
                     }

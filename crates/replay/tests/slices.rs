@@ -10,7 +10,7 @@ use events::{Consumer, Decoder, Plan};
 use recording::log::{Entry, entries, write_head};
 use recording::{Recording, Summary, Writer};
 use replay::slices::{Kept, SaveError, Saved, save, steps};
-use replay::{Session, Standing, Timeline};
+use replay::{Session, StoppedProcess, Timeline};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use support::{open, record};
@@ -117,7 +117,7 @@ fn some(pcs: &[u64], one_of: u64, until: u64, chance: &mut Chance) -> Kept {
 }
 
 /// All memory of the guest's that it can write, as far as it is there in both.
-fn assert_same(slice: &Standing, whole: &Standing, what: &str) {
+fn assert_same(slice: &StoppedProcess, whole: &StoppedProcess, what: &str) {
     let (a, b) = (&slice.at.thread, &whole.at.thread);
     assert_eq!((a.number, a.pc, a.general), (b.number, b.pc, b.general), "{what}");
     assert_eq!((a.bases, &a.vector), (b.bases, &b.vector), "{what}");

@@ -10,18 +10,21 @@ use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EvaluationResult, RegisterRule,
     UnwindContext, UnwindSection, UnwindTableRow, Value,
 };
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 type Description = gimli::FrameDescriptionEntry<Reader>;
 type Row = UnwindTableRow<usize>;
 
+/// RSP, as call frame information numbers it.
+const STACK_POINTER: u16 = 7;
 /// Steps an expression may take before it is given up: real ones take a dozen.
 const LONGEST_EXPRESSION: u32 = 10_000;
 /// `rbx`, `rbp`, `r12` to `r15`: kept by callees unless a rule says where they were saved.
 const CALLEE_SAVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
 
 /// The caller's state, as far as the rules tell.
-pub(crate) struct Step {
+pub(crate) struct Unwound {
     /// The canonical frame address of the callee.
     pub cfa: Address,
     /// The caller's registers.
@@ -77,7 +80,7 @@ impl CallFrameInfo {
         bias: u64,
         registers: &Registers,
         memory: &dyn Memory,
-    ) -> Option<Step> {
+    ) -> Option<Unwound> {
         let frame = Evaluator { bias, registers, memory };
         let mut context = UnwindContext::new();
         if let Some(section) = &self.eh_frame
@@ -94,6 +97,29 @@ impl CallFrameInfo {
             .unwind_info_for_address(section, &self.bases, &mut context, address.0)
             .ok()?;
         frame.apply(section, &description, row)
+    }
+
+    /// How far above the stack pointer the frame's upper end is in the body of the function that `address` is in:
+    /// where most of its code is. Nothing if that is counted from another register.
+    pub fn stack_height(&self, address: FileAddress) -> Option<u64> {
+        let section = self.eh_frame.as_ref()?;
+        let description = self.eh_description(section, address)?;
+        let mut context = UnwindContext::new();
+        let mut rows = description.rows(section, &self.bases, &mut context).ok()?;
+        let mut heights: BTreeMap<Option<i64>, u64> = BTreeMap::new();
+        while let Some(row) = rows.next_row().ok()? {
+            let height = match row.cfa() {
+                CfaRule::RegisterAndOffset { register, offset } if register.0 == STACK_POINTER => {
+                    Some(*offset)
+                }
+                _ => None,
+            };
+            let bytes = row.end_address().saturating_sub(row.start_address());
+            *heights.entry(height).or_default() += bytes;
+        }
+        let all: u64 = heights.values().sum();
+        let (height, bytes) = heights.into_iter().max_by_key(|(_, bytes)| *bytes)?;
+        u64::try_from(height?).ok().filter(|_| bytes > all / 2)
     }
 
     fn eh_description(&self, section: &EhFrame<Reader>, at: FileAddress) -> Option<Description> {
@@ -187,7 +213,7 @@ struct Evaluator<'a> {
 }
 
 impl Evaluator<'_> {
-    fn apply<S>(&self, section: &S, description: &Description, row: &Row) -> Option<Step>
+    fn apply<S>(&self, section: &S, description: &Description, row: &Row) -> Option<Unwound>
     where
         S: UnwindSection<Reader>,
     {
@@ -223,7 +249,7 @@ impl Evaluator<'_> {
             matches!(row.register(gimli::Register(column.0)), Some(RegisterRule::Undefined));
         let pc = if undefined { Some(0) } else { caller.get(column) };
         caller.set(Register::RIP, Some(pc?));
-        Some(Step { cfa: Address(cfa), caller, signal: description.is_signal_trampoline() })
+        Some(Unwound { cfa: Address(cfa), caller, signal: description.is_signal_trampoline() })
     }
 
     /// The registers that a callee leaves alone unless its rules say otherwise.

@@ -4,23 +4,41 @@
 use crate::address::FileAddress;
 use crate::debug_info::DebugInfo;
 use crate::module::Module;
-use crate::scope::Function;
-use crate::types::TypeRef;
+use crate::scope::{Function, ScopeKind, within};
+use crate::types::{Shape, TypeRef};
 use crate::units::{EntryId, LoadedUnit};
 use gimli::{Operation, constants as dw};
 use std::ops::Range;
 
+/// The stack pointer, from which clang counts where it keeps no frame pointer.
+const STACK_POINTER: u16 = 7;
 /// The frame pointer, and how far below the frame's upper end it points once it is set up.
 const FRAME_POINTER: u16 = 6;
 const BELOW_UPPER_END: i64 = 16;
 
 /// A variable in a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameLocal {
     /// From the frame's upper end, which is where its caller's stack pointer was: below 0.
     pub offset: i64,
     /// Bytes.
     pub size: u64,
+    /// Whether it is an array.
+    pub array: bool,
+    /// The code of the block that it is declared in, as addresses of the file; none if that is all of the
+    /// function, or not known well enough to say that it has been left.
+    pub scope: Vec<(u64, u64)>,
+    /// The function, or what was inlined, that declares it.
+    pub(crate) function: EntryId,
+    pub(crate) entry: EntryId,
+}
+
+impl FrameLocal {
+    /// Whether it can be seen from an address of the file.
+    #[must_use]
+    pub fn is_visible(&self, address: u64) -> bool {
+        self.scope.is_empty() || within(&self.scope, FileAddress(address))
+    }
 }
 
 /// What is known of the frame of a function.
@@ -42,42 +60,94 @@ impl Module {
         let (unit, function) = debug.function_at(address)?;
         let covers = |(start, end): &&(u64, u64)| (*start..*end).contains(&address.0);
         let (start, end) = *function.ranges.iter().find(covers)?;
-        let locals = locals(debug, &function).unwrap_or_default();
-        Some(FrameLayout { code: start..end, optimised: !is_plain(&unit), locals })
+        let optimised = !is_plain(debug, &unit, &function);
+        let height = || self.call_frames().stack_height(address);
+        let locals = locals(debug, &function, is_c(&unit), height).unwrap_or_default();
+        Some(FrameLayout { code: start..end, optimised, locals })
     }
 }
 
-/// Whether the compiler says that it optimised nothing. gcc lists its options; of others nothing is
-/// known.
-fn is_plain(unit: &LoadedUnit) -> bool {
-    let producer = || {
-        let mut entries = unit.unit.entries();
-        let root = entries.next_dfs().ok()??;
-        unit.string(root.attr_value(dw::DW_AT_producer)?)
+/// Whether the compiler optimised nothing. gcc lists its options. clang describes calls only where it
+/// optimises, and keeps a frame pointer where it does not. Of others nothing is known.
+fn is_plain(debug: &DebugInfo, unit: &LoadedUnit, function: &Function) -> bool {
+    let Some(text) = root(unit, dw::DW_AT_producer).and_then(|value| unit.string(value)) else {
+        return false;
     };
-    producer().is_some_and(|text| {
+    if text.starts_with("GNU ") {
         let last = text.split_whitespace().rfind(|word| word.starts_with("-O"));
-        text.starts_with("GNU ") && last.is_none_or(|option| option == "-O0")
-    })
+        return last.is_none_or(|option| option == "-O0");
+    }
+    let calls = [dw::DW_AT_call_all_calls, dw::DW_AT_GNU_all_call_sites];
+    let keeps_pointer = || {
+        matches!(single(debug, function.entry, dw::DW_AT_frame_base),
+            Some(Operation::Register { register }) if register.0 == FRAME_POINTER)
+    };
+    text.contains("clang version")
+        && debug.attribute(function.entry, &calls).is_none()
+        && keeps_pointer()
 }
 
-fn locals(debug: &DebugInfo, function: &Function) -> Option<Vec<FrameLocal>> {
+/// Whether a unit is written in C: where exceptions are thrown, what tidies up a block lies outside of it.
+fn is_c(unit: &LoadedUnit) -> bool {
+    const C: [gimli::DwLang; 5] =
+        [dw::DW_LANG_C, dw::DW_LANG_C89, dw::DW_LANG_C99, dw::DW_LANG_C11, dw::DW_LANG_C17];
+    match root(unit, dw::DW_AT_language) {
+        Some(gimli::AttributeValue::Language(language)) => C.contains(&language),
+        _ => false,
+    }
+}
+
+fn root(unit: &LoadedUnit, name: gimli::DwAt) -> Option<crate::debug_info::Attribute> {
+    let mut entries = unit.unit.entries();
+    entries.next_dfs().ok()??.attr_value(name)
+}
+
+/// Blocks nested deeper than this are taken for the one around them.
+const DEEPEST: usize = 64;
+
+fn locals(
+    debug: &DebugInfo,
+    function: &Function,
+    scoped: bool,
+    height: impl Fn() -> Option<u64>,
+) -> Option<Vec<FrameLocal>> {
     let base = match single(debug, function.entry, dw::DW_AT_frame_base)? {
         Operation::CallFrameCFA => 0,
         Operation::Register { register } if register.0 == FRAME_POINTER => -BELOW_UPPER_END,
+        Operation::Register { register } if register.0 == STACK_POINTER => {
+            -i64::try_from(height()?).ok()?
+        }
         _ => return None,
     };
-    let scope = debug.scope(function.entry)?;
-    let all = scope.all().into_iter().flat_map(|scope| &scope.variables);
-    let local = |entry: EntryId| {
-        let Operation::FrameOffset { offset } = single(debug, entry, dw::DW_AT_location)? else {
-            return None;
-        };
-        let TypeRef::Entry(ty) = debug.type_of(entry) else { return None };
-        let size = debug.size_of_entry(ty).filter(|size| *size > 0)?;
-        Some(FrameLocal { offset: base + offset, size })
+    let root = debug.scope(function.entry)?;
+    let mut all = Vec::new();
+    let mut open = vec![(&*root, Vec::new(), function.entry, 0)];
+    while let Some((scope, around, owner, depth)) = open.pop() {
+        let block = scoped && scope.kind == ScopeKind::Block && !scope.ranges.is_empty();
+        let code = if block { scope.ranges.clone() } else { around };
+        let owner = if scope.kind == ScopeKind::Inlined { scope.entry } else { owner };
+        for variable in &scope.variables {
+            let Some((offset, ty, size)) = place(debug, variable.entry) else { continue };
+            let (entry, function, offset) = (variable.entry, owner, base + offset);
+            let array = matches!(debug.entry_type(ty).shape, Shape::Array { .. });
+            let scope = if variable.parameter { Vec::new() } else { code.clone() };
+            all.push(FrameLocal { offset, size, array, scope, function, entry });
+        }
+        if depth < DEEPEST {
+            let inner = scope.children.iter();
+            open.extend(inner.map(|child| (child, code.clone(), owner, depth + 1)));
+        }
+    }
+    Some(all)
+}
+
+/// Where a variable stands in the frame, if it is there all the while, its type and its bytes.
+fn place(debug: &DebugInfo, entry: EntryId) -> Option<(i64, EntryId, u64)> {
+    let Operation::FrameOffset { offset } = single(debug, entry, dw::DW_AT_location)? else {
+        return None;
     };
-    Some(all.filter_map(|variable| local(variable.entry)).collect())
+    let TypeRef::Entry(ty) = debug.type_of(entry) else { return None };
+    Some((offset, ty, debug.size_of_entry(ty).filter(|size| *size > 0)?))
 }
 
 /// The one operation that an attribute's expression has.

@@ -25,6 +25,7 @@ pub mod code;
 pub mod collections;
 pub mod debug_files;
 mod debug_info;
+pub mod declared;
 pub mod demangle;
 pub mod error;
 pub mod expression;
@@ -45,6 +46,7 @@ pub mod program;
 pub mod registers;
 pub mod scene;
 mod scope;
+pub mod signature;
 pub mod suggest;
 pub mod symbol_table;
 mod tls;
@@ -58,6 +60,7 @@ pub mod variables;
 pub use address::FileAddress;
 pub use code::{FunctionCode, LineCode};
 pub use debug_files::DebugFiles;
+pub use declared::Declared;
 pub use error::Error;
 pub use expression::evaluate::ValueError;
 pub use frame_layout::{FrameLayout, FrameLocal};
@@ -75,3 +78,10 @@ pub use units::EntryId;
 pub use unwind::{FoundBy, Frame, Stack};
 pub use value::{Held, Home, Lost, Value};
 pub use variables::{Call, Variable};
+
+/// The name that programmers know a function of the C library by, as far as it is a matter of what stands in front:
+/// `__GI___qsort_r`, which only its debug information has, is `qsort_r`.
+#[must_use]
+pub fn plain_name(function: &str) -> &str {
+    function.trim_start_matches("__GI_").trim_start_matches('_')
+}

@@ -3,6 +3,8 @@
 //! Variables that hold the byte themselves come first; then objects that a pointer of the call
 //! leads to (`p->len`), nearest first.
 
+mod within;
+
 use crate::registers::Register;
 use crate::scene::{Level, Scene};
 use crate::types::{Count, Member, MemberOffset, Shape, TypeRef};

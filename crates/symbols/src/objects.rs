@@ -2,9 +2,11 @@
 //! whose byte an address is, and where its object ends.
 
 use crate::address::FileAddress;
+use crate::debug_info::DebugInfo;
 use crate::program::Program;
 use crate::scene::{Level, Scene};
 use crate::symbol_table::SymbolKind;
+use crate::types::{MemberOffset, Shape, TypeRef};
 use crate::value::{Held, Home};
 use base::{Address, Range};
 use serde::{Deserialize, Serialize};
@@ -80,6 +82,61 @@ impl Program {
             let range = Range::new(symbol.address.loaded(loaded.bias()).0, symbol.size);
             Some(Object { name: symbol.demangled(), range })
         })
+    }
+}
+
+/// Levels of a type that are looked through.
+const DEEPEST: usize = 16;
+
+impl Program {
+    /// Whether a variable with static storage has an atomic type where the byte at `address` is: `_Atomic`
+    /// of C, `std::atomic` of C++, or one of Rust's.
+    #[must_use]
+    pub fn is_atomic(&self, address: Address) -> bool {
+        let Some(loaded) = self.locate(address).map(|(loaded, _)| loaded) else { return false };
+        let Some(debug) = loaded.module().and_then(|module| module.debug()) else { return false };
+        let at = FileAddress::unloaded(address, loaded.bias());
+        let names = debug.names();
+        let end = names
+            .by_address
+            .partition_point(|row| names.variables[*row as usize].address <= Some(at));
+        names.by_address[..end].iter().rev().take(16).any(|row| {
+            let variable = &names.variables[*row as usize];
+            let Some(start) = variable.address else { return false };
+            atomic_at(debug, &debug.type_of(variable.entry), at.0 - start.0, DEEPEST)
+        })
+    }
+}
+
+/// Whether a byte of a type is part of something atomic.
+fn atomic_at(debug: &DebugInfo, ty: &TypeRef, offset: u64, deepest: usize) -> bool {
+    let TypeRef::Entry(entry) = ty else { return false };
+    let Some(deeper) = deepest.checked_sub(1) else { return false };
+    let known = debug.entry_type(*entry);
+    if known.size.or_else(|| debug.size_of_entry(*entry)).is_none_or(|size| offset >= size) {
+        return false;
+    }
+    match &known.shape {
+        Shape::Alias { qualifier: "_Atomic", .. } => true,
+        Shape::Alias { to, .. } => atomic_at(debug, to, offset, deeper),
+        Shape::Array { element: TypeRef::Entry(element), .. } => {
+            let size = debug.size_of_entry(*element).unwrap_or(0).max(1);
+            atomic_at(debug, &TypeRef::Entry(*element), offset % size, deeper)
+        }
+        Shape::Record(record) => {
+            let name = known.name.as_deref().unwrap_or("");
+            let is_atomic = name.starts_with("atomic<")
+                || name.starts_with("__atomic_base<")
+                || known.rust && name.starts_with("Atomic");
+            is_atomic
+                || record.members.iter().any(|member| match member.offset {
+                    MemberOffset::Bits(bits) if bits / 8 <= offset => {
+                        atomic_at(debug, &member.ty, offset - bits / 8, deeper)
+                    }
+                    _ => false,
+                })
+        }
+        _ => false,
     }
 }
 

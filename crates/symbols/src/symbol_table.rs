@@ -35,6 +35,8 @@ pub struct Symbol<'a> {
     pub size: u64,
     /// Whether other modules can refer to it.
     pub global: bool,
+    /// Whether it is a function that chooses the one of that name (an IFUNC).
+    pub chooses: bool,
 }
 
 impl Symbol<'_> {
@@ -59,6 +61,7 @@ struct Row {
     size: u64,
     kind: SymbolKind,
     global: bool,
+    chooses: bool,
     name: (u32, u32),
 }
 
@@ -141,6 +144,7 @@ impl SymbolTable {
             address: FileAddress(row.address),
             size: row.size,
             global: row.global,
+            chooses: row.chooses,
         }
     }
 
@@ -161,7 +165,8 @@ impl SymbolTable {
             let global = symbol.is_global();
             // `memcpy@@GLIBC_2.14` in a symtab is `memcpy` to a reader.
             let name = name.split('@').next().unwrap_or(name);
-            self.add(name, Row { address, size, kind, global, ..Row::EMPTY });
+            let chooses = entry.st_type() == elf::STT_GNU_IFUNC;
+            self.add(name, Row { address, size, kind, global, chooses, ..Row::EMPTY });
         }
     }
 
@@ -180,8 +185,14 @@ impl SymbolTable {
 }
 
 impl Row {
-    const EMPTY: Self =
-        Self { address: 0, size: 0, kind: SymbolKind::Function, global: false, name: (0, 0) };
+    const EMPTY: Self = Self {
+        address: 0,
+        size: 0,
+        kind: SymbolKind::Function,
+        global: false,
+        chooses: false,
+        name: (0, 0),
+    };
 
     fn range(&self) -> std::ops::Range<usize> {
         let start = self.name.0 as usize;

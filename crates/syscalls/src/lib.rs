@@ -118,6 +118,17 @@ pub fn written(
     }
 }
 
+/// The room that a call is given for what the kernel writes. All of it should be there, however little is
+/// written in the end.
+pub fn rooms(number: u64, arguments: [u64; 6]) -> impl Iterator<Item = Range> {
+    let call = get(number).map_or(&[][..], |call| call.arguments);
+    let room = move |(at, argument): (usize, &Argument)| match *argument {
+        Argument::Out(length) => Some(Range { address: arguments[at], length: arguments[length] }),
+        _ => None,
+    };
+    call.iter().enumerate().filter_map(room)
+}
+
 /// What a call has mapped anew: old pages of a fixed mapping are gone, and new ones hold what the file
 /// does, or zeros.
 #[must_use]

@@ -89,6 +89,7 @@ impl Reading<'_> {
         match argument {
             Argument::Path | Argument::Text => self.text(address),
             Argument::In(_) => self.put(Content::Bytes, address, count),
+            Argument::SocketName(_) => self.socket_name(address, count),
             Argument::Data(_) => self.put(Content::Data, address, count),
             Argument::Input(size) | Argument::Update(size) => self.parameters(address, size),
             Argument::InputItems(size, _) | Argument::UpdateItems(size, _) => {
@@ -127,6 +128,30 @@ impl Reading<'_> {
     /// A structure is taken.
     pub fn parameters(&mut self, address: u64, length: u64) {
         self.put(Content::Parameters, address, length);
+    }
+
+    /// The address of a socket is taken, with room that nobody looks at: behind a path, behind the number of a
+    /// host.
+    pub fn socket_name(&mut self, address: u64, length: u64) {
+        const FAMILY: u64 = 2;
+        const LOCAL: u16 = 1;
+        const INTERNET: u16 = 2;
+        self.parameters(address, length);
+        let mut family = [0; FAMILY as usize];
+        if !self.memory.read(address, &mut family) {
+            return;
+        }
+        let looked_at = match u16::from_ne_bytes(family) {
+            LOCAL => {
+                let path = address.wrapping_add(FAMILY);
+                let used = self.text_length(path, length.saturating_sub(FAMILY));
+                // Names outside of the file system begin with a zero byte and are as long as is said.
+                if used > 1 { FAMILY + used } else { length }
+            }
+            INTERNET => 8,
+            _ => FAMILY,
+        };
+        self.put(Content::Bytes, address, looked_at.min(length));
     }
 
     /// A text is taken.

@@ -68,14 +68,14 @@ pub enum Part {
 }
 
 /// Looks at memory before the call.
-pub type Look = fn(&[u64; 6], &dyn Peek, &mut Before);
+pub type InspectBefore = fn(&[u64; 6], &dyn Peek, &mut Before);
 /// Says what the call wrote.
 pub type Say = fn(&mut Call<'_>) -> Known;
 
 /// Functions for what parts cannot express.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {
-    pub before: Option<Look>,
+    pub before: Option<InspectBefore>,
     pub after: Say,
 }
 
@@ -105,7 +105,7 @@ impl Row {
     }
 
     /// A row with functions for before and after the call.
-    pub const fn around(before: Look, after: Say) -> Self {
+    pub const fn around(before: InspectBefore, after: Say) -> Self {
         Self::new(Writes::Rule(Rule { before: Some(before), after }))
     }
 

@@ -42,6 +42,8 @@ pub enum Argument {
     In(usize),
     /// The same, but the kernel sends them on, and the answer says how many of them it took.
     Data(usize),
+    /// The address of a socket, whose length is in this argument. A path in it ends at its zero byte.
+    SocketName(usize),
     /// Bytes that the kernel writes; at most as many as the argument of this index says.
     Out(usize),
     /// A structure of so many bytes that the kernel reads; 0 if the call's row tells what it reads.
@@ -119,7 +121,7 @@ impl Argument {
     #[must_use]
     pub fn length(self) -> Option<usize> {
         match self {
-            Self::In(at) | Self::Data(at) | Self::Out(at) => Some(at),
+            Self::In(at) | Self::SocketName(at) | Self::Data(at) | Self::Out(at) => Some(at),
             Self::InputItems(_, at) | Self::UpdateItems(_, at) => Some(at),
             Self::Vector(at) | Self::DataVector(at) => Some(at),
             _ => None,

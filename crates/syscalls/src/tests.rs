@@ -211,3 +211,19 @@ fn hostile_arguments_break_nothing() {
         }
     }
 }
+
+#[test]
+fn of_the_address_of_a_socket_only_what_is_looked_at_counts() {
+    let judged = |name: &[u8], length: u64| {
+        let memory = Pages::default().with(0x1000, name);
+        let mut taken = Vec::new();
+        reads(number::connect, [3, 0x1000, length, 0, 0, 0], &memory, &mut taken);
+        let whole = taken.iter().any(|read| read.range.length == length);
+        assert!(whole, "the kernel copies all of it");
+        let bytes = taken.iter().filter(|read| read.content == Content::Bytes);
+        bytes.map(|read| read.range.length).collect::<Vec<_>>()
+    };
+    assert_eq!(judged(b"\x01\0/run/nscd\0garbage", 110), [12]);
+    assert_eq!(judged(b"\x01\0\0hidden", 9), [9], "a name that is no path");
+    assert_eq!(judged(b"\x02\0\x1f\x90\x7f\0\0\x01garbage!", 16), [8]);
+}

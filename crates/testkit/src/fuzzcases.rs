@@ -7,16 +7,16 @@
 //! be the same bytes. Parts:
 //! - `layout`: the fixed addresses that generator and runtime share;
 //! - `forms`: which instruction forms are drawn from;
-//! - `draft`: the state of a case under construction;
+//! - `builder`: the state of a case under construction;
 //! - `operands`: random operands for a form;
 //! - `special`: what single instructions need beyond operands;
 //! - `case`: puts one case together;
 //! - `program`: lays cases out and builds the ELF from them and `runtime/`;
 //! - `compare`: runs a program natively and under a tool and finds the disagreements.
 
+mod builder;
 mod case;
 pub mod compare;
-mod draft;
 pub mod forms;
 mod layout;
 mod operands;

@@ -23,18 +23,23 @@ pub enum Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Clean => 0,
-            Exit::Findings => 1,
-            Exit::BadInput => 2,
-            Exit::Undecided => 3,
-            Exit::OurFault => 70,
-            Exit::Guest(code) => code,
-        })
+        Self::from(exit.code())
     }
 }
 
 impl Exit {
+    /// The code.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Clean => 0,
+            Self::Findings => 1,
+            Self::BadInput => 2,
+            Self::Undecided => 3,
+            Self::OurFault => 70,
+            Self::Guest(code) => code,
+        }
+    }
+
     /// The exit code that an error deserves.
     pub fn of_error(error: &anyhow::Error) -> Self {
         if let Some(RunError::Interrupted(signal)) = error.downcast_ref() {

@@ -1,32 +1,16 @@
-//! Turns findings and errors into what a reader sees. Analyses never do this themselves.
-//!
-//! [`finding`] renders any finding for people, [`json`] for programs, [`sarif`] for code review
-//! tools; [`terminal`] is the long list of findings that a whole source tree gives; [`crash`], [`why`],
-//! [`slice`], [`step`] and [`scene`] show what investigations answer; [`run`] tells how a run went;
-//! [`style`] knows about colour, [`source`] about lines of files, [`shell`] about command lines.
+//! Where answers go: standard output, standard error or a file; what is said beside them; progress, and the
+//! pager. What an answer looks like is the business of the crate `report`.
 
-pub mod json;
-pub mod sarif;
-pub mod terminal;
-
-pub mod crash;
-pub mod finding;
-pub mod rules;
-pub mod run;
-pub mod scene;
-pub mod shell;
-pub mod slice;
-pub mod source;
-pub mod step;
-pub mod style;
-pub mod why;
+pub mod pager;
+pub mod progress;
 
 use anyhow::Context;
 use investigate::Notices;
+use report::style::Style;
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use style::Style;
 
 /// Prints an error with its causes, prefixed like every message of the tool.
 pub fn error(error: &anyhow::Error) {
@@ -41,7 +25,8 @@ pub fn notices() -> Notices {
 /// Prints one line about the run.
 pub fn note(text: &str) {
     // Nobody is left to be told that standard error is gone.
-    let _ = writeln!(io::stderr(), "whydunit: {text}");
+    let line = fitted(&format!("whydunit: {text}"), &io::stderr());
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// Where a report goes.
@@ -79,19 +64,18 @@ impl Output {
     pub fn style(&self) -> Style {
         match self {
             Self::File(..) | Self::Apart(_) => Style::PLAIN,
-            Self::Standard => Style::of(&io::stdout()),
-            Self::Error => Style::of(&io::stderr()),
+            Self::Standard => style_of(&io::stdout()),
+            Self::Error => style_of(&io::stderr()),
         }
     }
 
     /// Writes a report; a reader that has gone away is no error.
     pub fn write(&mut self, text: &str) -> anyhow::Result<()> {
-        let bytes = text.as_bytes();
         let written = match self {
-            Self::Error => io::stderr().lock().write_all(bytes),
-            Self::Standard => print(text),
-            Self::Apart(stdout) => stdout.write_all(bytes),
-            Self::File(_, file) => file.write_all(bytes),
+            Self::Error => io::stderr().lock().write_all(fitted(text, &io::stderr()).as_bytes()),
+            Self::Standard => print(&fitted(text, &io::stdout())),
+            Self::Apart(stdout) => stdout.write_all(text.as_bytes()),
+            Self::File(_, file) => file.write_all(text.as_bytes()),
         };
         match written {
             Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -131,7 +115,18 @@ pub fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Whether standard output is a terminal that wants colour.
-pub fn wants_colour() -> bool {
-    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|it| it.is_empty())
+/// The text as wide as a terminal is; elsewhere as it is.
+fn fitted(text: &str, stream: &(impl IsTerminal + AsFd)) -> String {
+    match stream.is_terminal() {
+        true => report::fit::page(text, style_of(stream).columns),
+        false => text.to_owned(),
+    }
+}
+
+/// How text is shown on a stream: in colour on a terminal, unless `NO_COLOR` is set, and as wide as that is.
+pub fn style_of(stream: &(impl IsTerminal + AsFd)) -> Style {
+    let refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let terminal = stream.is_terminal();
+    let size = rustix::termios::tcgetwinsize(stream).ok().filter(|_| terminal);
+    Style::of_terminal(terminal && !refused, size.map(|size| size.ws_col.into()))
 }

@@ -10,25 +10,28 @@ fn the_demonstration_goes_from_source_to_explanation() {
     let output = run(&["demo"]);
     assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
     let parts = [
+        "A crash: where did the pointer come from?\n",
         "$ cc -g -O0 -o shelf shelf.c\n",
-        "$ whydunit run -- ./shelf\n",
+        "$ whydunit why -- ./shelf\n",
         "adding up the pages of 3 books\n",
-        "whydunit: shelf was ended by SIGSEGV: it read 4 bytes at 0x8, close to zero",
-        "at shelf.c:",
-        "(pages_of)",
-        "|     return book->pages;",
-        "`mov eax, [rax+8]`",
-        "rax = 0x0",
-        "book = 0x0",
-        "#0 pages_of(book=0x0) at shelf.c:",
-        "#1 pages_to_read(titles=0x",
-        "count=3) at shelf.c:",
-        "#2 main at shelf.c:",
-        "registers",
-        "$ whydunit count -- ./shelf\n",
-        "instructions\n",
-        "system calls\n",
-        "whydunit run -- PROGRAM ARGUMENTS",
+        "shelf was ended by SIGSEGV: it read 4 bytes at 0x8, close to zero",
+        "at shelf.c:38 (pages_of)",
+        "where book = 0x0",
+        "called by pages_to_read (shelf.c:45) <- main (shelf.c:57)",
+        "class null-pointer",
+        "A wrong number",
+        "$ whydunit slice --kind thin --at bill.c:35 --value total -- ./bill\n",
+        "total 1880\n",
+        "int percent = 100 + discount(item);",
+        "A hang",
+        "$ whydunit why --timeout 1 -- ./queue\n",
+        "it was in an endless loop",
+        "(seats_for)",
+        "it goes round in memory that the loop does not change",
+        "while (first) {",
+        "last->next = next;",
+        "class endless-loop",
+        "Now with a program of yours:  whydunit why -- PROGRAM ARGUMENTS",
     ];
     assert_in_order(&text(&output), &parts);
     assert_eq!(errors(&output), "");
@@ -45,20 +48,29 @@ fn without_a_compiler_the_demonstration_says_what_to_install() {
 }
 
 /// All that there are.
-const COMMANDS: [&str; 13] = [
-    "check",
-    "correlate",
-    "demo",
+const COMMANDS: [&str; 22] = [
+    "why",
     "run",
-    "count",
     "record",
     "replay",
-    "extract",
-    "info",
-    "linearize",
+    "debug",
+    "whatif",
+    "dap",
+    "mcp",
     "slice",
     "step",
-    "why",
+    "check",
+    "races",
+    "expose",
+    "learn",
+    "anomalies",
+    "model",
+    "correlate",
+    "linearize",
+    "count",
+    "info",
+    "extract",
+    "demo",
 ];
 
 #[test]
@@ -135,7 +147,7 @@ fn colour_is_for_terminals() {
         command.args(["-qec", &words, "/dev/null"]).env("NO_COLOR", no_color);
         text(&command.output().expect("script"))
     };
-    assert_in_order(&on_terminal(""), &["\x1b[1;31mkinds-colour was ended by SIGSEGV"]);
+    assert_in_order(&on_terminal(""), &["\x1b[1;31ma NULL pointer is dereferenced"]);
     assert!(!on_terminal("1").contains("\x1b["));
 }
 
@@ -148,7 +160,10 @@ fn a_report_can_go_to_a_file() {
     let output = run(&["run", "-o", &file_name, "--", &crashing.to_string_lossy(), "null_read"]);
     assert_eq!((output.status.code(), errors(&output)), (Some(1), String::new()));
     let report = std::fs::read_to_string(&file).expect("a report");
-    assert_in_order(&report, &["whydunit: kinds-file was ended by SIGSEGV", "registers"]);
+    assert_in_order(
+        &report,
+        &["whydunit: a NULL pointer is dereferenced", "was ended by SIGSEGV", "registers"],
+    );
 }
 
 #[test]
@@ -185,4 +200,37 @@ fn without_proc_it_says_what_is_missing() {
         assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
         assert!(errors(&output).contains("/proc: is it mounted?"), "{}", errors(&output));
     }
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_for_every_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let made = run(&["generate", "man", folder.path().to_str().expect("a path")]);
+    assert_eq!(made.status.code(), Some(0), "{}", errors(&made));
+    for command in COMMANDS {
+        let page = folder.path().join(format!("whydunit-{command}.1"));
+        let page = std::fs::read_to_string(page).unwrap_or_else(|_| panic!("a page of {command}"));
+        assert!(page.contains("Exit codes"), "{command}: {page}");
+    }
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&run(&["generate", "completions", shell]));
+        assert!(COMMANDS.iter().all(|command| script.contains(command)), "{shell}");
+    }
+    let nowhere = run(&["generate", "man", "/no/such/folder"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(errors(&nowhere).contains("/no/such/folder"), "{}", errors(&nowhere));
+}
+
+#[test]
+fn options_may_stand_behind_a_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("run.wd");
+    let file = file.to_str().expect("a path");
+    assert!(run(&["record", "-q", "-o", file, "--", "true"]).status.success());
+    let (before, behind) = (run(&["info", "--json", file]), run(&["info", file, "--json"]));
+    assert_eq!((text(&before), behind.status.code()), (text(&behind), Some(0)));
+    let (before, behind) = (run(&["why", "--json", file]), run(&["why", file, "--json"]));
+    assert_eq!(text(&before), text(&behind), "{}", errors(&behind));
+    let again = run(&["record", "-q", "-o", file, "--", "true"]);
+    assert_eq!(errors(&again).matches("run.wd").count(), 1, "{}", errors(&again));
 }

@@ -217,3 +217,14 @@ fn what_may_not_be_read_is_named_and_passed_over() {
     assert_eq!(skipped.len(), 2, "{skipped:?}");
     assert_eq!(report["findings"][0]["place"]["function"], "jumbo_rx");
 }
+
+#[test]
+fn the_report_goes_to_a_file() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("report.json");
+    let output = run(&program("rx_bytes.c"), &["--json", "-o", path.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    let report = std::fs::read_to_string(path).expect("the report");
+    let report: Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!(report["command"], "correlate");
+}

@@ -62,7 +62,13 @@ fn summary() -> Summary {
         end(1, End::Replaced, 1, Some(50)),
         end(2, End::Killed(11), 1, Some(7)),
     ];
-    Summary { duration: 5_250_000, processes, stopped: None, notes: vec!["a note".into()] }
+    Summary {
+        duration: 5_250_000,
+        processes,
+        stopped: None,
+        notes: vec!["a note".into()],
+        events: 0,
+    }
 }
 
 const WHOLE: &str = "\

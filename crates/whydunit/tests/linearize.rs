@@ -53,6 +53,33 @@ fn json_carries_verdict_history_obstacles_and_errors() {
     assert!(!open[0]["obstacles"].as_array().unwrap().is_empty());
 }
 
+#[test]
+fn a_refuted_specification_is_a_finding_at_its_line() {
+    let file = examples().join("mutants/rdcss_no_descriptor.lin");
+    let of = |form: &str, file: &Path| -> serde_json::Value {
+        let output = linearize(&[form, "--operations", "2"], file);
+        serde_json::from_str(&text(&output)).unwrap()
+    };
+    let finding = of("--json", &file)["findings"][0].clone();
+    assert_eq!(
+        (&finding["kind"], &finding["confidence"]),
+        (&"not-linearizable".into(), &"certain".into())
+    );
+    let line = finding["place"]["line"].as_u64().unwrap();
+    let written = std::fs::read_to_string(&file).unwrap();
+    let step = finding["evidence"].as_array().unwrap().last().unwrap().clone();
+    let told = step["text"].as_str().unwrap().rsplit(": ").next().unwrap().to_owned();
+    let first = told.split_whitespace().next().unwrap();
+    assert!(written.lines().nth(line as usize - 1).unwrap().contains(first), "{told} at {line}");
+    let sarif = of("--sarif", &file);
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "not-linearizable");
+    let region = &result["locations"][0]["physicalLocation"]["region"];
+    assert_eq!(region["startLine"].as_u64(), Some(line));
+    let proved = of("--sarif", &examples().join("rdcss.lin"));
+    assert_eq!(proved["runs"][0]["results"].as_array().unwrap().len(), 0);
+}
+
 /// The timeline, as a reader sees it. The duration is the only thing that may differ.
 #[test]
 fn the_timeline_reads_as_it_should() {

@@ -69,6 +69,24 @@ fn sliced(file: &str, process: &str, moment: &str) -> Position {
     position(&result(&[&asked[..], &["--value", "$rsp", file]].concat())["position"])
 }
 
+/// Where a variable is set.
+fn altered(file: &str, process: &str, moment: &str) -> Position {
+    let asked = ["whatif", "--json", "--process", process, "--set", "seen=0", "--at", moment, file];
+    position(&result(&asked))
+}
+
+/// Where a debugger begins; it says so as `@TICK:0xPC/THREAD`.
+fn debugged(file: &str, process: &str, moment: &str) -> Position {
+    let asked = ["debug", "--batch", "--ex", "monitor when", "--process", process, "--at", moment];
+    let output = run(&[&asked[..], &[file]].concat());
+    let all = text(&output) + &errors(&output);
+    let word = all.split_whitespace().find(|word| word.starts_with('@') && word.contains(":0x"));
+    let word = word.unwrap_or_else(|| panic!("{asked:?}: {all}"));
+    let (tick, pc) = word[1..].split_once(":0x").expect("a position");
+    let pc = pc.split('/').next().unwrap_or_default();
+    (tick.parse().expect("a tick"), u64::from_str_radix(pc, 16).expect("a pc"))
+}
+
 /// Where a region begins that is cut out from there on.
 fn extracted(file: &str, process: &str, moment: &str, folder: &Path) -> Position {
     let region = folder.join("region.whydunit").display().to_string();
@@ -99,6 +117,10 @@ fn a_moment_is_the_same_position_to_every_command() {
             assert_eq!(sliced(&file, process, form), expected, "slice --at {form}");
             let region = extracted(&file, process, form, folder.path());
             assert_eq!(region, expected, "extract --from {form}");
+            assert_eq!(altered(&file, process, form), expected, "whatif --at {form}");
+        }
+        for form in [forms[forms.len() - 1], exact.as_str()] {
+            assert_eq!(debugged(&file, process, form), expected, "debug --at {form}");
         }
     }
 }
@@ -118,10 +140,17 @@ fn what_is_no_moment_is_refused_alike() {
     ];
     for (moment, expected) in cases {
         let out = folder.path().join("x").display().to_string();
-        let commands: [&[&str]; 3] = [
+        let commands: [&[&str]; 10] = [
             &["replay", "--process", "0", "--at", moment, &file],
             &["slice", "--process", "0", "--value", "$rsp", "--at", moment, &file],
+            &["slice", "--process", "0", "--after", moment, &file],
+            &["slice", "--process", "0", "--value", "seen", "--from", moment, &file],
+            &["slice", "--process", "0", "--value", "seen", "--to", moment, &file],
+            &["slice", "--process", "0", "--value", "seen", "--chop", moment, &file],
             &["extract", "--process", "0", "--from", moment, "-o", &out, &file],
+            &["extract", "--process", "0", "--from", "start", "--to", moment, "-o", &out, &file],
+            &["debug", "--process", "0", "--batch", "--at", moment, &file],
+            &["whatif", "--process", "0", "--set", "seen=0", "--at", moment, &file],
         ];
         for command in commands {
             let output = run(command);

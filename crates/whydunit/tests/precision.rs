@@ -107,7 +107,7 @@ fn check(name: &str, with: usize, without: usize) {
 #[test]
 fn what_comes_after_a_switch_does_not_depend_on_it() {
     let asked = asked("switch");
-    let ((with, lines), (without, more)) = (asked.own(&[]), asked.own(&["--without", "jumps"]));
+    let ((with, lines), (without, more)) = (asked.own(&[]), asked.own(&["--ablate", "jumps"]));
     let needless = marked("switch", "not needed");
     assert!(!lines.contains(&needless) && more.contains(&needless), "{lines:?} {more:?}");
     check("switch", with, without);
@@ -116,7 +116,8 @@ fn what_comes_after_a_switch_does_not_depend_on_it() {
 #[test]
 fn what_catches_an_exception_depends_on_who_threw_it() {
     let asked = asked("landing");
-    let ((with, lines), (without, fewer)) = (asked.own(&[]), asked.own(&["--without", "landings"]));
+    let ((with, lines), (without, fewer)) =
+        (asked.own(&[]), asked.own(&["--ablate", "non-local-jumps"]));
     let decides = marked("landing", "decides whether");
     assert!(lines.contains(&decides) && !fewer.contains(&decides), "{lines:?} {fewer:?}");
     check("landing", with, without);
@@ -125,7 +126,7 @@ fn what_catches_an_exception_depends_on_who_threw_it() {
 #[test]
 fn saved_registers_lead_nowhere() {
     let asked = asked("saved");
-    let ((with, lines), (without, _)) = (asked.own(&[]), asked.own(&["--without", "saves"]));
+    let ((with, lines), (without, _)) = (asked.own(&[]), asked.own(&["--ablate", "saves"]));
     let in_deep = |line: &u64| (10..=15).contains(line);
     assert!(with < without && !lines.iter().any(in_deep), "{with} {without} {lines:?}");
     check("saved", with, without);
@@ -134,7 +135,7 @@ fn saved_registers_lead_nowhere() {
 #[test]
 fn a_register_that_is_made_zero_depends_on_nothing() {
     let asked = asked("idiom");
-    let ((with, _), (without, lines)) = (asked.own(&[]), asked.own(&["--without", "idioms"]));
+    let ((with, _), (without, lines)) = (asked.own(&[]), asked.own(&["--ablate", "idioms"]));
     assert!(with < without && lines.contains(&marked("idiom", "thrown away")), "{lines:?}");
     check("idiom", with, without);
 }
@@ -142,7 +143,7 @@ fn a_register_that_is_made_zero_depends_on_nothing() {
 #[test]
 fn a_character_comes_from_one_text() {
     let asked = asked("text");
-    let ((with, _), (without, _)) = (asked.own(&[]), asked.own(&["--without", "copies"]));
+    let ((with, _), (without, _)) = (asked.own(&[]), asked.own(&["--ablate", "copies"]));
     assert!(with < without, "{with} {without}");
     check("text", with, without);
 }

@@ -101,3 +101,15 @@ fn each_process_counts_what_it_does_itself() {
         assert_eq!(alone[0]["counts"]["total"], report["counts"]["total"], "process {number}");
     }
 }
+
+/// `record --to` without `--from`: the program was started without its registers.
+#[test]
+fn a_region_without_a_beginning_begins_with_the_program() {
+    let program = program();
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("until_work.wd");
+    let (program, file) = (program.display().to_string(), file.display().to_string());
+    run(&["record", "--force", "--to", "work", "-o", &file, "--", &program]);
+    let counts = json(&["replay", "--count", "--json", &file]).to_string();
+    assert!(counts.contains("instructions"), "{counts}");
+    run(&["replay", "--check", &file]);
+}

@@ -105,8 +105,17 @@ impl Program {
         let report: Value = serde_json::from_str(&text).expect("JSON");
         let findings = report["findings"].as_array().expect("a list");
         let of_rules = findings.iter().filter(|finding| finding["kind"] != "fatal-signal");
-        let all = of_rules.map(|finding| self.located(finding)).collect();
+        let all = of_rules.flat_map(|finding| self.all_located(finding)).collect();
         (all, format!("{command:?}\n{text}"))
+    }
+
+    /// The same of a finding and of the other places at which it was made.
+    fn all_located(&self, finding: &Value) -> Vec<Finding> {
+        let (rule, line) = self.located(finding);
+        let steps = finding["evidence"].as_array().cloned().unwrap_or_default();
+        let also = steps.iter().filter(|step| step["role"] == "also");
+        let lines = also.filter_map(|step| step["place"]["line"].as_u64());
+        [line].into_iter().chain(lines).map(|line| (rule.clone(), line)).collect()
     }
 
     /// The rule, and the line of this file that the finding is about.

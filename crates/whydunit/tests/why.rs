@@ -55,10 +55,17 @@ fn json(arguments: &[&str]) -> Value {
 fn before(name: &str) -> Option<usize> {
     let program = built(name);
     let report = json(&["why", "--json", "--", program.to_str().expect("a plain name")]);
-    let statements = report["statements"].as_array().expect("statements");
-    let mut shown = statements.iter().filter(|statement| statement["hands_on"] == false);
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let line = blamed(&source(name));
-    shown.position(|statement| statement["place"]["line"] == line)
+    let is_it = |told: &Value| told["place"]["line"] == line;
+    let copies = list(&report["broken"]).into_iter().flat_map(|finding| list(&finding["evidence"]));
+    if let Some(rank) = copies.filter(|step| step["role"] == "copied").position(|step| is_it(&step))
+    {
+        return Some(rank);
+    }
+    let statements = list(&report["statements"]);
+    let mut shown = statements.iter().filter(|statement| statement["hands_on"] == false);
+    shown.position(is_it)
 }
 
 #[test]
@@ -119,7 +126,8 @@ fn one_screen_tells_the_end_the_place_and_the_chain() {
             "null_from_error.c:53 (name_length)",
             "return NULL;",
             "if (!folder || !may_read(folder))",
-            "Dig further: whydunit slice",
+            "class null-pointer, fingerprint ",
+            "Dig further: ",
         ],
     );
     assert!(told.lines().count() <= 40, "{told}");
@@ -201,11 +209,11 @@ fn wrong_questions_are_answered_with_what_to_ask_instead() {
 
 /// Shell commands, and how `why` says that they ended.
 const ENDS: [(&str, &str); 6] = [
-    ("exec perl -e 'exit -27'", "the program ended with exit code 229"),
-    ("kill -KILL $$", "the program was ended by SIGKILL"),
-    ("kill -TERM $$", "the program was ended by SIGTERM"),
+    ("exec perl -e 'exit -27'", "perl ended with exit code 229"),
+    ("kill -KILL $$", "sh was killed (SIGKILL)"),
+    ("kill -TERM $$", "sh was ended by SIGTERM: the program sent it to itself"),
     ("kill -SEGV $$", "was ended by SIGSEGV: the program sent it to itself"),
-    ("exec false", "the program ended with exit code 1"),
+    ("exec false", "false ended with exit code 1"),
     ("sh -c 'kill -BUS $$'; exit 4", "was ended by SIGBUS: the program sent it to itself"),
 ];
 

@@ -49,6 +49,18 @@ static void behind_file(void)
 }
 static void aborts(void) { abort(); }
 static void asserts(void) { assert(zero == 1 && "zero is one"); }
+/* mov eax, 0xc390008b; from its second byte on: mov eax, [rax]; nop; ret */
+static __attribute__((naked, noinline)) void spans(void) { __asm__(".byte 0xb8, 0x8b, 0x00, 0x90, 0xc3; ret"); }
+static void mid_instruction(void)
+{
+    __asm__ volatile("xor %%eax, %%eax; call *%0" ::"r"((char *)spans + 1) : "rax", "memory");
+}
+static void malloc_gives_up(void)
+{
+    size_t *p = malloc(24);
+    p[3] = 0x1111111111111111;
+    printf("%p", malloc(4000));
+}
 static void frees_twice(void) { void *p = malloc(3000), *q = malloc(10); free(p); free(p); free(q); }
 static void smashes(void)
 {
@@ -82,7 +94,7 @@ static const struct kind {
     KIND(null_read), KIND(null_member), KIND(null_call), KIND(wild_read), KIND(read_only),
     KIND(no_access), KIND(execute_data), KIND(not_canonical), KIND(misaligned), KIND(privileged),
     KIND(divide_by_zero), KIND(divide_too_large), KIND(unreachable), KIND(breakpoint),
-    KIND(behind_file), KIND(aborts), KIND(asserts), KIND(frees_twice), KIND(smashes), KIND(raises),
+    KIND(behind_file), KIND(aborts), KIND(asserts), KIND(frees_twice), KIND(mid_instruction), KIND(malloc_gives_up), KIND(smashes), KIND(raises),
     KIND(recursion), KIND(mutual), KIND(large_frame), KIND(lost_stack), KIND(stack_at_top), KIND(overwrites_return),
     KIND(copies),
 };

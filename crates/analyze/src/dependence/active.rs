@@ -2,7 +2,8 @@
 //! returned.
 
 use super::calls;
-use super::trace::{Item, Moment, Trace, address, slots};
+use super::trace::{Item, Trace, address, slots};
+use base::StepCount;
 use std::ops::ControlFlow;
 
 /// A call that has not returned.
@@ -11,7 +12,7 @@ pub struct ActiveCall {
     /// The call instruction, as a number of the trace.
     pub instruction: u32,
     /// When it was executed.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// Where its return address is.
     pub slot: Option<u64>,
 }
@@ -21,7 +22,7 @@ impl Trace {
     pub fn active_calls(
         &self,
         thread: u32,
-        at: Moment,
+        at: StepCount,
         mut each: impl FnMut(ActiveCall) -> ControlFlow<()>,
     ) {
         // Calls that have returned, and handlers that have: what is in those is over.
@@ -66,7 +67,7 @@ impl Trace {
                     let access = &block.accesses[usize::from(crossing.access)];
                     let call = ActiveCall {
                         instruction: block.instructions[usize::from(crossing.index)],
-                        moment: Moment(when.moment.0 + u64::from(crossing.index)),
+                        moment: StepCount(when.moment.0 + u64::from(crossing.index)),
                         slot: address(access, payload, when.bases),
                     };
                     if each(call).is_break() {
@@ -79,7 +80,7 @@ impl Trace {
 
     /// Where the return address of the frame that runs at a moment is.
     #[must_use]
-    pub fn frame_slot(&self, thread: u32, at: Moment) -> Option<u64> {
+    pub fn frame_slot(&self, thread: u32, at: StepCount) -> Option<u64> {
         let mut slot = None;
         self.active_calls(thread, at, |call| {
             slot = call.slot;

@@ -1,6 +1,6 @@
 //! Static facts of superblocks, worked out once for each shape of the stream.
 
-use super::brief::{self, Brief};
+use super::compact::{self, Definition};
 use super::control::Code;
 use super::stack::{Change, Stack};
 use crate::semantics::{Flow, Form, Meaning, Parts, Span};
@@ -43,7 +43,7 @@ pub struct Crossing {
 
 /// When an instruction must be looked at by someone who goes back and wants little.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Look {
+pub enum Relevance {
     /// If it defines a register part that is wanted.
     Defines,
     /// Also if it stores to what is wanted.
@@ -60,32 +60,32 @@ pub struct Quick {
     /// Register parts that it defines.
     pub defines: Parts,
     /// When it must be looked at.
-    pub look: Look,
+    pub relevance: Relevance,
     /// Whether nothing but its flows matters to who keeps no edges: it is no branch, call, saved
     /// register or string instruction, and reads little.
-    pub lean: bool,
-    /// How many definitions it has in brief, or what it looks at if it is a branch; 0 if it is
-    /// neither that nor lean, or not simple.
-    briefs: u8,
+    pub sets_only: bool,
+    /// How many definitions it has in compact form, or what it looks at if it is a branch; 0 if it is
+    /// neither that nor sets_only, or not simple.
+    compact: u8,
     /// The first of them.
-    first_brief: u32,
+    first_compact: u32,
 }
 
 impl Quick {
-    /// Whether it has definitions in brief.
+    /// Whether it has definitions in compact form.
     #[must_use]
     #[inline]
-    pub fn is_brief(&self) -> bool {
-        self.briefs > 0
+    pub fn is_compact(&self) -> bool {
+        self.compact > 0
     }
 }
 
-/// Reads of memory that an instruction has at most if it is lean.
-pub const LEAN_READS: usize = 8;
+/// Reads of memory that an instruction has at most if it is sets_only.
+pub const MOST_SET_READS: usize = 8;
 
 /// A superblock.
 #[derive(Debug)]
-pub struct Block {
+pub struct Superblock {
     /// Its instructions, as numbers of [`Static`]s.
     pub instructions: Vec<u32>,
     /// The same, for a quick look: side by side in memory.
@@ -133,6 +133,8 @@ pub struct Exit {
     pub next: u64,
     /// Whether it ends with an indirect jump.
     pub jumps: bool,
+    /// Whether it ends with a system call.
+    pub calls_kernel: bool,
     /// The instruction that replaced the stack pointer, if it ends with an indirect jump or a
     /// return behind one: that may lead into another frame.
     pub lands: Option<u16>,
@@ -170,15 +172,15 @@ pub struct Blocks {
     /// The instructions.
     pub statics: Vec<Static>,
     /// The superblocks.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<Superblock>,
     /// The exits.
     pub exits: Vec<Exit>,
     /// The exits again, in short.
     pub extents: Vec<Extent>,
-    /// The definitions of lean instructions, in brief.
-    briefs: Vec<Brief>,
+    /// The definitions of sets_only instructions, in compact form.
+    compact: Vec<Definition>,
     /// Which of them are those of each instruction: the first, how many.
-    briefs_of: Vec<(u32, u8)>,
+    compact_of: Vec<(u32, u8)>,
     /// Superblocks that each instruction stands in.
     holders: Vec<Vec<u32>>,
     /// Exits of each superblock.
@@ -258,11 +260,11 @@ impl Blocks {
         })
     }
 
-    /// The definitions of an instruction in brief; none if it has more to say.
+    /// The definitions of an instruction in compact form; none if it has more to say.
     #[must_use]
     #[inline]
-    pub fn briefs(&self, quick: &Quick) -> &[Brief] {
-        &self.briefs[quick.first_brief as usize..][..quick.briefs.into()]
+    pub fn compact(&self, quick: &Quick) -> &[Definition] {
+        &self.compact[quick.first_compact as usize..][..quick.compact.into()]
     }
 
     /// Exits in which an instruction was executed, and how often in each.
@@ -349,6 +351,7 @@ impl Blocks {
             branches: upto(&block.branches),
             next,
             jumps,
+            calls_kernel: last.is_some_and(|last| last.meaning.form == Form::Syscall),
             lands: self.lands(&block.instructions[..executed.into()]),
         };
         exit.ticks = self.ticks_before(&exit, executed);
@@ -378,8 +381,8 @@ impl Blocks {
         (!before[replaced..].iter().any(calls)).then_some(replaced as u16)
     }
 
-    fn block(&mut self, shape: &Shape) -> Block {
-        let mut block = Block::empty();
+    fn block(&mut self, shape: &Shape) -> Superblock {
+        let mut block = Superblock::empty();
         let count = shape.instructions.len();
         block.accesses.clone_from(&shape.accesses);
         block.instructions.reserve_exact(count);
@@ -396,19 +399,23 @@ impl Blocks {
             let mut own = own.take_while(|(_, access)| access.index == index);
             let irregular =
                 |access: &Access| matches!(access.source, Source::Explicit | Source::Repeat { .. });
-            let look = match form {
-                _ if own.clone().any(|(_, access)| irregular(access)) => Look::Always,
-                _ if meaning.repeats.is_some() => Look::Always,
-                Form::Branch(_) | Form::Jump(_) | Form::IndirectJump => Look::Decides,
-                Form::Plain | Form::Stop if meaning.writes().next().is_some() => Look::Stores,
-                Form::Plain | Form::Stop => Look::Defines,
-                _ => Look::Always,
+            let relevance = match form {
+                _ if own.clone().any(|(_, access)| irregular(access)) => Relevance::Always,
+                _ if meaning.repeats.is_some() => Relevance::Always,
+                Form::Branch(_) | Form::Jump(_) | Form::IndirectJump => Relevance::Decides,
+                Form::Plain | Form::Stop if meaning.writes().next().is_some() => Relevance::Stores,
+                Form::Plain | Form::Stop => Relevance::Defines,
+                _ => Relevance::Always,
             };
-            let lean = matches!(look, Look::Defines | Look::Stores) && is_lean(meaning);
-            let (first_brief, briefs) =
-                if lean || look == Look::Decides { self.briefs_of[id as usize] } else { (0, 0) };
+            let sets_only =
+                matches!(relevance, Relevance::Defines | Relevance::Stores) && fits_sets(meaning);
+            let (first_compact, compact) = if sets_only || relevance == Relevance::Decides {
+                self.compact_of[id as usize]
+            } else {
+                (0, 0)
+            };
             let defines = meaning.defines;
-            block.quick.push(Quick { defines, look, lean, briefs, first_brief });
+            block.quick.push(Quick { defines, relevance, sets_only, compact, first_compact });
             match form {
                 Form::Call(_) | Form::IndirectCall => {
                     if let Some((access, _)) = own.find(|(_, access)| access.write) {
@@ -449,9 +456,9 @@ impl Blocks {
         let decoded =
             Decoder::with_ip(64, instruction.code(), instruction.pc, DecoderOptions::NONE).decode();
         let meaning = Arc::new(Meaning::of(&decoded, factory));
-        let briefs = brief::of(&meaning).unwrap_or_default();
-        self.briefs_of.push((self.briefs.len() as u32, briefs.len() as u8));
-        self.briefs.extend(briefs);
+        let compact = compact::of(&meaning).unwrap_or_default();
+        self.compact_of.push((self.compact.len() as u32, compact.len() as u8));
+        self.compact.extend(compact);
         let (pc, length, stack) = (instruction.pc, instruction.length, Stack::of(&decoded));
         self.statics.push(Static { pc, length, meaning, stack });
         self.holders.push(Vec::new());
@@ -469,7 +476,7 @@ fn whole(instruction: &events::shape::Instruction) -> [u8; 15] {
 }
 
 /// Whether the flows of an instruction are all that matters of it, and are small.
-fn is_lean(meaning: &Meaning) -> bool {
+fn fits_sets(meaning: &Meaning) -> bool {
     let small = |span: &Span| span.bytes <= 64;
     let (mut reads, mut all_small) = (0, true);
     for flow in &meaning.flows {
@@ -484,7 +491,7 @@ fn is_lean(meaning: &Meaning) -> bool {
             }
         }
     }
-    all_small && reads <= LEAN_READS && meaning.shuttle.is_none() && !meaning.frame
+    all_small && reads <= MOST_SET_READS && meaning.shuttle.is_none() && !meaning.frame
 }
 
 fn note_number(numbers: &mut Vec<u32>, number: u32, block: u32) {
@@ -494,7 +501,7 @@ fn note_number(numbers: &mut Vec<u32>, number: u32, block: u32) {
     numbers[number as usize] = block;
 }
 
-impl Block {
+impl Superblock {
     fn empty() -> Self {
         Self {
             instructions: Vec::new(),

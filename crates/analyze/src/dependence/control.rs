@@ -1,9 +1,12 @@
 //! Control dependence: which branch decided that an instruction was executed.
 //!
 //! The graph of control flow is found in the code: from everything that executed on, through the
-//! bytes of what did not. Indirect jumps lead where they were seen to lead. A call goes on behind
+//! bytes of what did not. Indirect jumps lead where they were seen to lead, and where the table that they
+//! take their target from says (`tables`). One of which a single target is known may have others, so it
+//! may leave the function, too: it is a decision, and all that follows hangs on it. A call goes on behind
 //! itself, unless it was executed and never came back; and where jumps out of it (`longjmp`,
 //! exceptions) were seen to land. A jump to where calls lead is a tail call and leaves the function.
+//! Jumps of the linker's (a PLT, the code that binds it) lead elsewhere and decide nothing.
 //!
 //! An instruction depends on the last execution, in the same frame, of a branch such that the
 //! instruction comes after it for certain on one way and not on another (Ferrante, Ottenstein and
@@ -11,10 +14,13 @@
 //! noted while the program runs; walking forwards with a stack of open regions (Xin and Zhang)
 //! gives the same.
 //!
-//! Parts: `finder` (the graph), `deciders` (post-dominators).
+//! Parts: `finder` (the graph), `tables` (jump tables), `linkage` (the linker's jumps), `deciders`
+//! (post-dominators).
 
 mod deciders;
 mod finder;
+mod linkage;
+mod tables;
 
 use super::trace::Trace;
 use deciders::parents;
@@ -56,6 +62,16 @@ pub struct Node {
     pub next: Vec<u32>,
     /// Whether the function can be left here.
     pub leaves: bool,
+    /// Whether it ends with a jump of the linker's.
+    pub linkage: bool,
+}
+
+impl Node {
+    /// Whether it is decided here what comes next: there is more than one way on.
+    #[must_use]
+    pub fn decides(&self) -> bool {
+        !self.linkage && self.next.len() + usize::from(self.leaves) > 1
+    }
 }
 
 /// The control dependences of a program.
@@ -67,12 +83,14 @@ pub struct Control {
     parents: Vec<Vec<u64>>,
     /// Jumps that leave their function.
     tails: FxHashSet<u64>,
+    /// Where each function is called, as far as calls say which one they mean.
+    calls: FxHashMap<u64, Vec<u64>>,
     /// What each instruction of the trace is to control.
-    statics: Vec<Known>,
+    statics: Vec<ControlFacts>,
 }
 
 #[derive(Clone, Copy)]
-struct Known {
+struct ControlFacts {
     node: u32,
     /// Whether it leaves its function by a jump.
     leaves: bool,
@@ -87,22 +105,30 @@ impl Control {
     /// Finds the graph and the dependences.
     #[must_use]
     pub fn of(trace: &Trace, code: &dyn Code) -> Self {
-        let finder = Finder::new(trace, code);
+        Self::with_functions(trace, code, &[])
+    }
+
+    /// The same, with the code of functions that need not have been executed, by where they are entered.
+    #[must_use]
+    pub fn with_functions(trace: &Trace, code: &dyn Code, functions: &[u64]) -> Self {
+        let finder = Finder::new(trace, code, functions);
         let (nodes, node_of, tails) = finder.graph();
+        let calls = finder.calls();
         let parents = parents(&nodes);
         let known = trace.blocks.statics.iter().map(|known| {
             let node = node_of.get(&known.pc).copied();
-            let ways = node.map_or(0, |node| nodes[node as usize].next.len());
-            Known {
+            ControlFacts {
                 node: node.unwrap_or(NO_CONTROL),
                 leaves: tails.contains(&known.pc),
                 branches: known.meaning.form.is_call()
-                    && ways > 1
-                    && node.is_some_and(|node| nodes[node as usize].last == known.pc),
+                    && node.is_some_and(|node| {
+                        let node = &nodes[node as usize];
+                        node.decides() && node.last == known.pc
+                    }),
             }
         });
         let statics = known.collect();
-        Self { nodes, node_of, parents, tails, statics }
+        Self { nodes, node_of, parents, tails, calls, statics }
     }
 
     /// The nodes of the graph.
@@ -145,6 +171,12 @@ impl Control {
     #[must_use]
     pub fn decides(&self, pc: u64, node: u32) -> bool {
         self.parents(node).binary_search(&pc).is_ok()
+    }
+
+    /// Calls of the function that is entered at an address, and jumps there instead of calls, by address.
+    #[must_use]
+    pub fn calls_of(&self, entry: u64) -> &[u64] {
+        self.calls.get(&entry).map_or(&[], Vec::as_slice)
     }
 
     /// Whether the jump at this address leaves its function.

@@ -1,9 +1,10 @@
 //! Finding moments in a trace, and what the instructions there used.
 
 use super::Exit;
-use super::trace::{Item, Moment, Trace, When, address};
+use super::trace::{Item, Trace, When, address};
 use crate::semantics::{Form, Parts, Side, Uses};
 pub use base::Nth;
+use base::StepCount;
 use base::{Address, Position, Tick};
 use rustc_hash::FxHashSet;
 use std::ops::ControlFlow;
@@ -15,7 +16,7 @@ const LONGEST_STATEMENT: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct Executed {
     /// When.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// Its thread.
     pub thread: u32,
     /// The instruction, as a number of the trace.
@@ -28,7 +29,7 @@ impl Trace {
     /// The position before the instruction that so many came before; nothing at the end of the run and
     /// beyond.
     #[must_use]
-    pub fn position(&self, moment: Moment) -> Option<Position> {
+    pub fn position(&self, moment: StepCount) -> Option<Position> {
         let mut found = None;
         self.forward_from(moment, |when, item| {
             let Item::Path { exit, .. } = item else { return ControlFlow::Continue(()) };
@@ -94,7 +95,7 @@ impl Trace {
 
     /// The last instruction that a thread executed before a moment.
     #[must_use]
-    pub fn last_executed(&self, thread: Option<u32>, before: Moment) -> Option<Executed> {
+    pub fn last_executed(&self, thread: Option<u32>, before: StepCount) -> Option<Executed> {
         let mut back = self.backward();
         while let Some((when, item)) = back.previous() {
             let Item::Path { exit, payload, .. } = item else { continue };
@@ -109,12 +110,29 @@ impl Trace {
         None
     }
 
+    /// The first instruction that a thread executes from a moment on.
+    #[must_use]
+    pub fn next_executed(&self, thread: u32, from: StepCount) -> Option<Executed> {
+        let mut found = None;
+        self.forward_from(from, |when, item| {
+            let Item::Path { exit, payload, .. } = item else { return ControlFlow::Continue(()) };
+            let index = from.0.saturating_sub(when.moment.0);
+            let executed = self.blocks.extents[exit as usize].executed;
+            if when.thread != thread || index >= executed.into() {
+                return ControlFlow::Continue(());
+            }
+            found = Some(self.executed_in(when, exit, payload, index as u16));
+            ControlFlow::Break(())
+        });
+        found
+    }
+
     fn executed_in(&self, when: When, exit: u32, payload: &[u8], index: u16) -> Executed {
         let block = &self.blocks.blocks[self.blocks.exits[exit as usize].block as usize];
         let accesses = &block.accesses[block.accesses_of(index)];
         let addresses = accesses.iter().map(|access| address(access, payload, when.bases));
         Executed {
-            moment: Moment(when.moment.0 + u64::from(index)),
+            moment: StepCount(when.moment.0 + u64::from(index)),
             thread: when.thread,
             instruction: block.instructions[usize::from(index)],
             addresses: addresses.collect(),
@@ -144,7 +162,7 @@ impl Trace {
         match nth {
             Nth::Number(number) => {
                 let mut found = None;
-                self.forward_from(Moment(0), |when, item| {
+                self.forward_from(StepCount(0), |when, item| {
                     let Item::Path { exit, payload, .. } = item else {
                         return ControlFlow::Continue(());
                     };

@@ -5,22 +5,22 @@
 //! execution has its number, but only the chunks of the last windows are kept. Those of the others
 //! are made again from the recording when someone comes by.
 //!
-//! Parts: `format` (records), `writer` (from the stream to records), `landing` (in which frame a jump
+//! Parts: `format` (records), `writer` (from the stream to records), `jump` (in which frame a jump
 //! landed), `backward` (reading from the end), `windows` (what is kept, what is made again).
 
 mod backward;
 mod format;
-mod landing;
+mod non_local_jump;
 mod windows;
 mod writer;
 
 pub use backward::Backward;
-pub use format::{Item, Unwinding, When, address, slots};
+pub use format::{Item, Unwinding, When, address, ranges, slots};
 pub use windows::Past;
 
 use super::block::{Blocks, Exit};
 use crate::semantics::Form;
-use base::Tick;
+use base::{StepCount, Tick};
 use events::Consumer;
 use events::decode::{Decoder, Event, Path, Record};
 use format::Raw;
@@ -29,15 +29,6 @@ use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use windows::{Chunk, Windows};
 use writer::{Landed, Writer};
-
-/// A moment of the run: how many instructions of all threads have executed before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
-pub struct Moment(pub u64);
-
-impl Moment {
-    /// Later than everything.
-    pub const NEVER: Self = Self(u64::MAX);
-}
 
 /// What was executed.
 #[derive(Default)]
@@ -49,13 +40,13 @@ pub struct Trace {
     /// Indirect jumps (by instruction) and where they went.
     pub jumps: FxHashSet<(u32, u64)>,
     /// Calls that were left by a jump out of them (by instruction) and where that landed.
-    pub landings: FxHashSet<(u32, u64)>,
+    pub non_local_jumps: FxHashSet<(u32, u64)>,
     /// Jumps that left frames.
     pub unwinders: FxHashSet<u32>,
     /// Where calls went.
     pub called: FxHashSet<u64>,
     /// Whether it begins in the middle of a run, so that executions can only be counted from its end.
-    pub starts_late: bool,
+    pub is_tail: bool,
     /// Whether the stream was not what it should be; the rest of it is missing.
     pub broken: bool,
     windows: Windows,
@@ -205,7 +196,7 @@ impl Trace {
                     let exit = &self.blocks.exits[exit as usize];
                     self.unwinders.extend(self.blocks.last_instruction(exit));
                     if let Unwinding::Call(call) = by {
-                        self.landings.insert((call, target));
+                        self.non_local_jumps.insert((call, target));
                     }
                 }
             }
@@ -240,7 +231,7 @@ impl Trace {
 
     /// Reads the run from a moment back, or some way behind it.
     #[must_use]
-    pub fn backward_from(&self, moment: Moment) -> Backward<'_> {
+    pub fn backward_from(&self, moment: StepCount) -> Backward<'_> {
         let chunks = self.windows.chunks();
         let last = chunks.partition_point(|chunk| chunk.before <= moment.0);
         Backward::before(self, last)
@@ -248,16 +239,18 @@ impl Trace {
 
     /// A moment at or before a tick from which it is not far to there.
     #[must_use]
-    pub(super) fn chunk_at(&self, tick: Tick) -> Moment {
+    pub(super) fn chunk_at(&self, tick: Tick) -> StepCount {
         let chunks = self.windows.chunks();
         // A tick may begin at the very end of the chunk before the one that has its first instruction.
         let after = chunks.partition_point(|chunk| chunk.tick < tick);
-        chunks.get(after.saturating_sub(1)).map_or(Moment(0), |chunk| Moment(chunk.before + 1))
+        chunks
+            .get(after.saturating_sub(1))
+            .map_or(StepCount(0), |chunk| StepCount(chunk.before + 1))
     }
 
     /// Goes through the run from its start.
     pub fn forward(&self, mut each: impl FnMut(When, Item<'_>)) {
-        self.forward_from(Moment(0), |when, item| {
+        self.forward_from(StepCount(0), |when, item| {
             each(when, item);
             ControlFlow::Continue(())
         });
@@ -266,7 +259,7 @@ impl Trace {
     /// Goes through the run from some way before a moment on, as long as it is told to.
     pub fn forward_from(
         &self,
-        from: Moment,
+        from: StepCount,
         mut each: impl FnMut(When, Item<'_>) -> ControlFlow<()>,
     ) {
         let chunks = self.windows.chunks();
@@ -285,7 +278,7 @@ impl Trace {
         bytes: &[u8],
         each: &mut impl FnMut(When, Item<'_>) -> ControlFlow<()>,
     ) -> Option<ControlFlow<()>> {
-        let (moment, tick) = (Moment(chunk.before), chunk.tick);
+        let (moment, tick) = (StepCount(chunk.before), chunk.tick);
         let mut when = When { moment, tick, ..When::default() };
         let mut cursor = events::record::Cursor::new(bytes);
         let mut explicit: &[u8] = &[];

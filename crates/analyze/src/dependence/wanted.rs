@@ -96,6 +96,28 @@ impl Wanted {
             .any(|(word, from, count, _)| self.word(word) & mask(from, count) != 0)
     }
 
+    /// Whether any byte from one address up to another, of the same or of neighbouring pages, is in the set.
+    #[inline]
+    pub fn has_between(&mut self, from: u64, to: u64) -> bool {
+        if self.count == 0 {
+            return false;
+        }
+        let mut at = from;
+        while at < to {
+            let end = (at - at % PAGE + PAGE).min(to);
+            let page = self.page(at);
+            if page != NO_PAGE {
+                let words = (at % PAGE / WORD) as usize..=((end - 1) % PAGE / WORD) as usize;
+                let any = self.pages[page as usize][words].iter().any(|word| *word != 0);
+                if any && self.has(at, end - at) {
+                    return true;
+                }
+            }
+            at = end;
+        }
+        false
+    }
+
     /// Adds bytes.
     pub fn add(&mut self, address: u64, bytes: u64) {
         for (word, from, count, _) in pieces(address, bytes) {

@@ -16,8 +16,10 @@ pub const REGION_HEAP: i64 = 1;
 pub const REGION_STACK: i64 = 2;
 /// The region of a frame whose function has returned.
 pub const REGION_LEFT: i64 = 4;
-/// The region of a variable with static storage.
+/// The region of a variable with static storage, or of a thread's own.
 pub const REGION_GLOBAL: i64 = 8;
+/// The region of a variable of a function that has not returned, whose block has been left.
+pub const REGION_SCOPE: i64 = 16;
 
 /// What is known of a block, live or freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub struct Block<W> {
     pub release: Option<Release<W>>,
     /// Whether its address is still unknown: `posix_memalign` stores it where we do not look.
     pub unplaced: bool,
+    /// Which variable it is, as whoever made it numbers them; 0 if it is none.
+    pub variable: u32,
 }
 
 impl<W> Block<W> {
@@ -75,7 +79,7 @@ impl<W> Block<W> {
     /// Whether it is neither freed nor left.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.release.is_none() && self.facts.region != REGION_LEFT
+        self.release.is_none() && !matches!(self.facts.region, REGION_LEFT | REGION_SCOPE)
     }
 }
 
@@ -121,10 +125,19 @@ impl<W: Copy> Blocks<W> {
 
     /// Adds a block that is not part of the heap's map: a frame, a variable, an unplaced one.
     pub fn add(&mut self, facts: BlockFacts, stack: StackId, unplaced: bool) -> BlockId {
-        self.all.push(Block { facts, stack, release: None, unplaced });
+        self.all.push(Block { facts, stack, release: None, unplaced, variable: 0 });
         let id = BlockId(self.all.len() as u32);
         if unplaced {
             self.unplaced.insert(id);
+        }
+        id
+    }
+
+    /// Adds a variable.
+    pub fn add_variable(&mut self, facts: BlockFacts, stack: StackId, variable: u32) -> BlockId {
+        let id = self.add(facts, stack, false);
+        if let Some(block) = self.get_mut(id) {
+            block.variable = variable;
         }
         id
     }

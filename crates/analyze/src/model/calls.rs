@@ -113,6 +113,11 @@ impl<F> CallStack<F> {
         self.frames.iter().rev()
     }
 
+    /// The frames, innermost first, to change.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut Frame<F>> {
+        self.frames.iter_mut().rev()
+    }
+
     /// How many frames there are.
     #[must_use]
     pub fn depth(&self) -> usize {

@@ -118,6 +118,15 @@ pub enum Outcome {
         /// Its size before.
         before: u64,
     },
+    /// A block has another size at the same place, where pointers from before are not to be used any more.
+    Renewed {
+        /// What it was.
+        old: BlockId,
+        /// What it is now.
+        block: BlockId,
+        /// Its size before.
+        before: u64,
+    },
     /// A block whose address the function has stored where its first argument points.
     Stored(BlockId),
 }
@@ -191,6 +200,14 @@ impl<W: Copy> Blocks<W> {
         if let (Some(id), true) = (known, value == old)
             && let Some(block) = self.get_mut(id)
         {
+            let placed = !block.unplaced && block.facts.begin == value;
+            if how.1 && placed {
+                // What was asked for may as well have moved.
+                let before = block.facts.size;
+                self.free(call, time, how);
+                let block = self.allocate(facts(call, value, size, time), call.callers);
+                return Outcome::Renewed { old: id, block, before };
+            }
             // In place it stays the same block.
             let before = std::mem::replace(&mut block.facts.size, size);
             return Outcome::Resized { block: id, before };
@@ -214,8 +231,11 @@ impl<W: Copy> Blocks<W> {
         let Some(id) = self.freed_by(call) else { return };
         let Some(block) = self.get(id) else { return };
         if block.unplaced {
-            if call.guessed && exact {
-                return; // to say that it is freed the pointer would have to be its
+            // To say that it is freed the pointer would have to be its. Where a block was freed before, this
+            // may be that one again: a C library goes through what it keeps for a thread that ends.
+            let may_be_another = exact || self.beginning_at(call.arguments[0]).is_some();
+            if call.guessed && may_be_another {
+                return;
             }
             self.place(id, call.arguments[0]);
         } else if block.facts.begin != call.arguments[0] {

@@ -13,7 +13,7 @@ use super::calls::CallStack;
 use super::heap::{AllocatorCall, UnderWay, takes_block};
 use super::mappings::Mappings;
 use super::stacks::{DEEPEST, StackId, Stacks};
-use super::threads::{Known, ThreadNumber, Threads};
+use super::threads::{Numbered, ThreadNumber, Threads};
 use base::allocator::{Allocator, Allocators};
 use events::shape::{KIND_CALL, KIND_RETURN};
 use events::{Consumer, Decoder, Event};
@@ -98,7 +98,7 @@ impl Process {
 
     /// A thread by its number.
     #[must_use]
-    pub fn thread(&self, number: ThreadNumber) -> Option<&Known<Thread>> {
+    pub fn thread(&self, number: ThreadNumber) -> Option<&Numbered<Thread>> {
         self.threads.all().find(|known| known.number == number)
     }
 

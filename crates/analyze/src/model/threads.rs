@@ -11,7 +11,7 @@ pub type ThreadNumber = u32;
 
 /// One thread.
 #[derive(Clone, Debug)]
-pub struct Known<T> {
+pub struct Numbered<T> {
     /// Its number.
     pub number: ThreadNumber,
     /// The kernel's id, if that was told.
@@ -27,7 +27,7 @@ pub struct Known<T> {
 /// All threads of a process, and which one runs: it is asked for at every instruction.
 #[derive(Clone, Debug)]
 pub struct Threads<T> {
-    all: Vec<Known<T>>,
+    all: Vec<Numbered<T>>,
     /// Threads that have not ended, by the kernel's ids.
     numbers: FxHashMap<u32, usize>,
     now: usize,
@@ -42,8 +42,8 @@ impl<T: Default> Default for Threads<T> {
     }
 }
 
-fn known<T: Default>(number: ThreadNumber, kernel_id: Option<u32>, started: u64) -> Known<T> {
-    Known { number, kernel_id, started, ended: None, state: T::default() }
+fn known<T: Default>(number: ThreadNumber, kernel_id: Option<u32>, started: u64) -> Numbered<T> {
+    Numbered { number, kernel_id, started, ended: None, state: T::default() }
 }
 
 impl<T: Default> Threads<T> {
@@ -62,13 +62,13 @@ impl<T: Default> Threads<T> {
 
     /// The thread that runs.
     #[must_use]
-    pub fn running(&self) -> &Known<T> {
+    pub fn running(&self) -> &Numbered<T> {
         &self.all[self.now]
     }
 
     /// Every thread in the order of their numbers, those that have ended too. The first may have run
     /// before the stream said who does.
-    pub fn all(&self) -> impl Iterator<Item = &Known<T>> {
+    pub fn all(&self) -> impl Iterator<Item = &Numbered<T>> {
         self.all.iter()
     }
 
@@ -103,7 +103,7 @@ impl<T: Default> Threads<T> {
     /// In the child of a fork only the thread that made it goes on, under another id.
     pub fn fork(&mut self) {
         let running = self.all.swap_remove(self.now);
-        let running = Known { number: 1, kernel_id: None, ..running };
+        let running = Numbered { number: 1, kernel_id: None, ..running };
         *self = Self { all: vec![running], unnamed: true, ..Self::default() };
     }
 }

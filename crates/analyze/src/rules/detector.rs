@@ -7,6 +7,8 @@
 mod accesses;
 mod calls;
 mod finding;
+mod kernel;
+mod library;
 mod window;
 
 use super::evaluate::{self, Truth, Values};
@@ -19,19 +21,20 @@ use super::machine::{
     ARGUMENTS, Access, Freed, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to,
 };
 use super::model::{
-    Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_STACK, Rule, Set,
-    Type,
+    Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_SCOPE,
+    REGION_STACK, Rule, Set, Type,
 };
 use super::needs::Needs;
 use super::ordinary;
-use super::screen::{Screen, Situation, Standing};
+use super::screen::{PointerState, Screen, Situation};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
 use crate::model::blocks::Block;
 use base::allocator::{Allocator, Allocators, Family, Role};
+pub use kernel::Buffers;
+use library::{Judged, Library};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use syscalls::number as n;
 
 /// A rule that is checked, and where it can hold.
 #[derive(Clone)]
@@ -76,7 +79,7 @@ struct Function {
 }
 
 #[derive(Clone, Copy, Default)]
-struct Quiet {
+struct Suppressed {
     sizes: bool,
     releases: bool,
 }
@@ -93,9 +96,11 @@ pub struct Detector {
     functions: FxHashMap<u64, Function>,
     /// Whether no enabled rule may hold where an ordinary size is asked for, where an ordinary block
     /// is freed.
-    quiet: Quiet,
+    suppressed: Suppressed,
     /// Code whose vector reads go past the ends of strings on purpose.
     lenient: Vec<Range<u64>>,
+    /// Functions that are judged by their contracts.
+    library: Library,
     /// Instructions of which somebody wants to know whether they could be judged, and those that could
     /// not: the pointer was older than the window.
     suspects: Vec<u64>,
@@ -135,8 +140,9 @@ impl Detector {
             machine: Machine::new(needs, watches_writes),
             allocators,
             functions: FxHashMap::default(),
-            quiet: Quiet::default(),
+            suppressed: Suppressed::default(),
             lenient: Vec::new(),
+            library: Library::default(),
             suspects: Vec::new(),
             unknown: BTreeSet::new(),
             guesses: false,
@@ -165,11 +171,12 @@ impl Detector {
             let screens = self.armed.iter().filter(here).map(|armed| armed.screen);
             self.screens[usize::from(write)] = screens.fold(Screen::default(), Screen::or);
         }
-        let quiet = |point: Point| {
+        let suppressed = |point: Point| {
             let here = |armed: &&Armed| armed.enabled && armed.rule.point == point;
             self.armed.iter().filter(here).all(|armed| armed.ordinary)
         };
-        self.quiet = Quiet { sizes: quiet(Point::Malloc), releases: quiet(Point::Free) };
+        self.suppressed =
+            Suppressed { sizes: suppressed(Point::Malloc), releases: suppressed(Point::Free) };
     }
 
     /// What the rules need to see.
@@ -256,30 +263,6 @@ impl Detector {
             given_up: armed.too_long >= MOST_TOO_LONG,
         };
         some.map(undecided).collect()
-    }
-
-    /// A system call has returned; `read` is what the kernel read for it.
-    pub fn system_call(
-        &mut self,
-        number: u64,
-        arguments: [u64; 6],
-        answer: i64,
-        read: &[(u64, u64)],
-    ) {
-        const OUTPUT: [u64; 5] = [n::write, n::pwrite64, n::writev, n::sendto, n::sendmsg];
-        let pc = self.machine.running().calls.innermost().unwrap_or_default();
-        if self.machine.watches_writes && OUTPUT.contains(&number) {
-            for &(address, length) in read {
-                if let Some(at) = self.machine.unwritten.first(address, length) {
-                    self.unwritten_use(pc, Origin { pc, address: at, size: 1 });
-                    self.machine.unwritten.remove(address, length);
-                }
-            }
-        }
-        if self.machine.needs.descriptors {
-            self.descriptor(pc, number, &arguments, answer);
-        }
-        self.machine.system_call(number, &arguments, answer);
     }
 
     fn descriptor(&mut self, pc: u64, number: u64, arguments: &[u64; 6], answer: i64) {

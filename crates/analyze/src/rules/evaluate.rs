@@ -102,12 +102,12 @@ impl Evaluation<'_> {
             Condition::OverSet(quantifier, slot, set, key, body) => {
                 let key = match self.optional(key.as_ref()) {
                     Answer::Is(key) => key,
-                    Answer::Nothing => return Found::new(*quantifier).truth(),
+                    Answer::Nothing => return Quantified::new(*quantifier).truth(),
                     Answer::NotKnown => return Truth::NotKnown,
                 };
                 let state = self.state;
                 let before = self.values[*slot].clone();
-                let mut found = Found::new(*quantifier);
+                let mut found = Quantified::new(*quantifier);
                 state.each(*set, key.as_ref(), &mut |value| {
                     self.values[*slot] = Some(value);
                     found.add(self.holds(body))
@@ -160,11 +160,11 @@ impl Evaluation<'_> {
         let key = match self.optional(event.key.as_ref()) {
             Answer::Is(key) => key,
             // No event has a key that does not exist.
-            Answer::Nothing => return Found::new(quantifier).truth(),
+            Answer::Nothing => return Quantified::new(quantifier).truth(),
             Answer::NotKnown => return Truth::NotKnown,
         };
         let before = self.values.clone();
-        let mut found = Found::new(quantifier);
+        let mut found = Quantified::new(quantifier);
         state.events(event.kind, key.as_ref(), false, &mut |seen| {
             if !self.spend() {
                 return found.add(Truth::TooLong);
@@ -342,13 +342,13 @@ impl Answer<i128> {
 }
 
 /// Collects the answers of a quantifier's elements.
-struct Found {
+struct Quantified {
     quantifier: Quantifier,
     settled: Option<Truth>,
     doubt: bool,
 }
 
-impl Found {
+impl Quantified {
     fn new(quantifier: Quantifier) -> Self {
         Self { quantifier, settled: None, doubt: false }
     }

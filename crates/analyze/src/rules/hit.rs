@@ -1,7 +1,7 @@
 //! What a rule found, in addresses: everything that a report needs and that the machine would
 //! forget.
 
-use super::machine::chains::Link;
+use super::machine::chains::{Link, Stamp};
 use base::Position;
 use rustc_hash::FxHashMap;
 
@@ -15,6 +15,17 @@ pub enum Subject {
         /// Bytes.
         size: u32,
         /// Whether it writes.
+        write: bool,
+    },
+    /// What a function of the C library is about to do.
+    Library {
+        /// Its name.
+        function: String,
+        /// Where the bytes begin.
+        address: u64,
+        /// How many they are.
+        length: u64,
+        /// Whether it writes them.
         write: bool,
     },
     /// A use of a value that nobody wrote.
@@ -53,6 +64,25 @@ pub enum Subject {
     End,
 }
 
+/// Which variable a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Variable {
+    /// One in a frame of the function that the block was made by: so far from the frame's upper end.
+    Local {
+        /// Below 0.
+        offset: i64,
+    },
+    /// Room that was made in a frame while its function ran: `alloca`, an array of variable length.
+    Dynamic,
+    /// One with static storage.
+    Static,
+    /// A thread's own.
+    ThreadLocal {
+        /// Bytes below the thread pointer.
+        below: u64,
+    },
+}
+
 /// What became of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockHistory {
@@ -70,10 +100,18 @@ pub struct BlockHistory {
     pub global: bool,
     /// Whether it is a variable in a frame; else, if it is no other, a whole frame.
     pub local: bool,
-    /// By which calls it was made, innermost first.
+    /// Which variable it is.
+    pub variable: Option<Variable>,
+    /// What it is called, once somebody has looked.
+    pub name: Option<String>,
+    /// By which calls it was made, innermost first: of a block in a frame, from the function itself on.
     pub allocated: Vec<u64>,
     /// By which calls it was freed.
     pub freed: Option<Vec<u64>>,
+    /// When it was allocated, where ticks are counted.
+    pub allocated_at: Option<Stamp>,
+    /// When it was freed.
+    pub freed_at: Option<Stamp>,
 }
 
 /// The chain of one pointer.
@@ -110,8 +148,37 @@ pub struct Hit {
     pub thread: u32,
     /// How often.
     pub count: u64,
+    /// All memory that it accessed, each time: from the lowest address to past the highest.
+    pub extent: Option<(u64, u64)>,
     /// Whether what pointers were made from was guessed.
     pub guessed: bool,
+}
+
+impl Hit {
+    /// The memory that it accesses: first address, and the first past it.
+    #[must_use]
+    pub fn touched(&self) -> Option<(u64, u64)> {
+        match self.subject {
+            Subject::Access { address, size, .. } => {
+                Some((address, address.saturating_add(size.into())))
+            }
+            Subject::Library { address, length, .. } => {
+                Some((address, address.saturating_add(length)))
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether it puts something where it does not belong.
+    #[must_use]
+    pub fn corrupts(&self) -> bool {
+        matches!(
+            self.subject,
+            Subject::Access { write: true, .. }
+                | Subject::Library { write: true, .. }
+                | Subject::Release { .. }
+        )
+    }
 }
 
 /// Frames that make two hits the same.
@@ -154,7 +221,9 @@ impl Hits {
             },
         };
         if let Some(&index) = self.known.get(&key) {
-            self.all[index].count += 1;
+            let known = &mut self.all[index];
+            known.count += 1;
+            known.extent = union(known.extent, hit.extent);
         } else if self.all.len() < MOST_HITS {
             self.known.insert(key, self.all.len());
             self.all.push(hit);
@@ -167,5 +236,14 @@ impl Hits {
     #[must_use]
     pub fn all(&self) -> &[Hit] {
         &self.all
+    }
+}
+
+/// The smallest range that has both in it.
+#[must_use]
+pub fn union(one: Option<(u64, u64)>, other: Option<(u64, u64)>) -> Option<(u64, u64)> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some((one.0.min(other.0), one.1.max(other.1))),
+        (one, other) => one.or(other),
     }
 }

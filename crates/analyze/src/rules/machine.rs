@@ -3,23 +3,25 @@
 //! It stands on the model of the process ([`crate::model`]): threads, calls, blocks, mappings, variables.
 //! What it adds is which values go where:
 //!
-//! - [`locals`]: blocks of variables in frames;
+//! - [`locals`]: blocks of variables in frames; [`dynamic`]: room made there while a function runs;
+//!   [`thread_locals`]: variables of threads;
 //! - [`cells`]: the block that each pointer in a register or in memory was made from; [`tags`]: what
 //!   becomes of that in arithmetic, and where one of two is taken;
 //! - [`chains`]: by which copies a value came;
 //! - [`unwritten`], [`registers`]: bits that nobody wrote; [`bitwise`]: what becomes of them;
-//! - [`calls`]: what is kept of an active call; `frames`: what calls do to the stack; `handlers`:
+//! - [`calls`]: what is kept of an active call; `library`: calls that are judged by contracts; `frames`: what calls do to the stack; `handlers`:
 //!   what signals do to a thread; `heap`: what allocators do to values;
 //! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
 //! - [`numbers`]: the chains of values of four bytes;
 //! - [`pages`]: tables by address;
-//! - [`code`]: what an instruction does to all this, compiled once;
+//! - [`code`]: what an instruction does to all this, compiled once; [`alignment`]: where two are one;
 //! - [`view`]: the machine as rules see it;
 //! - `window`: what is known where only a part of a run is followed.
 //!
 //! It knows no rules. Whoever does asks it *before* it is told that something has happened, so that
 //! a rule fires before the error.
 
+pub mod alignment;
 pub mod bitwise;
 pub mod calls;
 pub mod cells;
@@ -27,15 +29,18 @@ pub mod chains;
 pub mod code;
 pub mod contents;
 pub mod descriptors;
+pub mod dynamic;
 mod frames;
 mod handlers;
 mod heap;
+mod library;
 pub mod locals;
 pub mod numbers;
 mod pages;
 pub mod registers;
 pub mod tags;
 mod thread;
+pub mod thread_locals;
 pub mod unwritten;
 pub mod view;
 mod window;
@@ -50,12 +55,13 @@ use crate::model::threads::Threads;
 use crate::model::variables::Variables;
 use base::{Address, Position, Tick};
 use cells::{Cell, Memory};
-use chains::{Chains, Node};
+use chains::{Chains, Node, Stamp};
 use code::{Action, Code, FRAME_POINTER, Place, STACK_POINTER};
 use contents::Contents;
 use descriptors::Descriptors;
-pub use heap::{Blocks, Freed, Inside, about_to};
-use locals::Locals;
+use dynamic::Probe;
+pub use heap::{Blocks, Freed, Given, Inside, about_to};
+use locals::{Locals, UNKNOWN};
 use numbers::Numbers;
 pub use registers::Origin;
 use rustc_hash::FxHashMap;
@@ -64,6 +70,7 @@ use std::ops::Range;
 use syscalls::number as n;
 use tags::{Arithmetic, Tag};
 pub use thread::Thread;
+use thread_locals::ThreadLocals;
 use unwritten::Unwritten;
 use window::Before;
 pub use window::{Start, Words};
@@ -130,6 +137,10 @@ pub struct Machine {
     pub variables: Variables,
     /// Variables in frames.
     pub locals: Locals,
+    /// Variables of threads.
+    pub thread_locals: ThreadLocals,
+    /// Where registers are told of.
+    probes: FxHashMap<u64, Probe>,
     /// What stands in memory, where rules ask for that.
     pub contents: Contents,
     memory: Memory,
@@ -144,6 +155,8 @@ pub struct Machine {
     pub inherited: u32,
     /// When it was forked, if it was.
     pub forked: Option<u64>,
+    /// When heap blocks were allocated, where ticks are counted.
+    allocated_at: FxHashMap<BlockId, Stamp>,
     /// What is older than the window, if only one is followed.
     before: Option<Before>,
     pending: Vec<(Place, Cell)>,
@@ -173,6 +186,11 @@ impl Machine {
         self.threads.running().kernel_id.unwrap_or(0)
     }
 
+    /// Threads that the stream has named: the kernel's ids, and their numbers.
+    pub fn numbered_threads(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.threads.all().filter_map(|known| Some((known.kernel_id?, known.number)))
+    }
+
     /// All threads.
     pub fn threads(&self) -> impl Iterator<Item = &Thread> {
         self.threads.all().map(|known| &known.state)
@@ -188,6 +206,11 @@ impl Machine {
         self.threads.fork();
         self.inherited = self.blocks.count() as u32;
         self.forked = Some(self.time);
+    }
+
+    /// What was mapped by system calls, by address.
+    pub fn mapped(&self) -> impl Iterator<Item = Range<u64>> {
+        self.mappings.iter()
     }
 
     /// What memory carries.
@@ -207,13 +230,15 @@ impl Machine {
         self.stacks.keep(stack)
     }
 
-    /// What a pointer carries that is made from a constant.
-    fn constant(&mut self, address: u64) -> Tag {
+    /// What a pointer carries that is made from a constant, by code of a function.
+    fn constant(&mut self, address: u64, function: u32) -> Tag {
         // Most constants are numbers.
         if address < NULL_PAGE {
             return Tag::default();
         }
-        self.variables.block_at(address, &mut self.blocks).map(Tag::of).unwrap_or_default()
+        let Self { variables, blocks, locals, .. } = self;
+        let plain = function != UNKNOWN && locals.is_plain(function);
+        variables.block_at(address, plain, blocks).map(Tag::of).unwrap_or_default()
     }
 
     /// The pointer through which an access goes, and its chain.
@@ -225,12 +250,16 @@ impl Machine {
             && let Some(base @ (STACK_POINTER | FRAME_POINTER)) = how.base
         {
             // An element of an array in the frame.
-            let cell = self.frame_address(base, how.displacement, code.function, true);
+            let made = (code.function, code.pc);
+            let cell = self.frame_address(base, how.displacement, made, true);
             return (Pointer { address, block: cell.tag.block() }, cell.node);
+        }
+        if how.own && (how.indexed || how.base.is_some()) {
+            return (Pointer { address, block: self.own_element(how) }, Node::default());
         }
         if how.base.is_none() && how.indexed {
             // An element of a variable whose address stands in the instruction.
-            let tag = self.constant(how.displacement as u64);
+            let tag = self.constant(how.displacement as u64, code.function);
             return (Pointer { address, block: tag.block() }, Node::default());
         }
         let Self { threads, arithmetic, blocks, .. } = self;
@@ -331,17 +360,36 @@ impl Machine {
                 let Some(address) = address_of(accesses, slot, offset) else { return };
                 let node = match code.saves {
                     true => cell.node,
-                    false => self.chains.stored(code.place, cell.node),
+                    false => self.stored(code, cell.node),
                 };
                 self.memory.write(address, Cell { node, ..cell }, &mut self.arithmetic);
             }
             Place::Half(slot, offset) if self.needs.numbers => {
                 let Some(address) = address_of(accesses, slot, offset) else { return };
-                let node = self.chains.stored(code.place, cell.node);
+                let node = self.stored(code, cell.node);
                 self.numbers.store(address, node);
             }
             _ => {}
         }
+    }
+
+    /// The node of a value that an instruction stores now.
+    fn stored(&mut self, code: &Code, from: Node) -> Node {
+        self.chains.now = self.clock.position().map(|position| (position.tick, self.thread_id()));
+        self.chains.stored(code.place, from)
+    }
+
+    /// When it is, where ticks are counted.
+    #[must_use]
+    pub fn now(&self) -> Option<Stamp> {
+        let thread = self.thread_id();
+        self.clock.position().map(|position| Stamp { position, thread })
+    }
+
+    /// When a heap block was allocated, where ticks are counted.
+    #[must_use]
+    pub fn allocated_at(&self, block: BlockId) -> Option<Stamp> {
+        self.allocated_at.get(&block).copied()
     }
 
     fn result(&mut self, action: &Action, code: &Code, accesses: &[Access]) -> (Place, Cell) {
@@ -357,8 +405,17 @@ impl Machine {
             }
             Action::Make(to) => (to, Cell { tag: Tag::default(), node: made }),
             Action::Address(to, address) => {
-                let tag = self.constant(address);
+                let tag = self.constant(address, code.function);
                 (to, Cell { tag, node: made })
+            }
+            Action::ThreadPointer(to) => {
+                let tag = self.running().pointer.map(|(_, block)| Tag::of(block));
+                (to, Cell { tag: tag.unwrap_or_default(), node: made })
+            }
+            Action::Shift(to, from, by) => {
+                let from = self.read(from, code, accesses);
+                let tag = self.arithmetic.sum(from.tag, Tag::default());
+                (to, Cell { tag: self.own_variable(tag, by), node: made })
             }
             Action::Sum(to, left, right) => {
                 let (left, right) =
@@ -370,6 +427,12 @@ impl Machine {
                     (self.read(left, code, accesses), self.read(right, code, accesses));
                 let node = if left.node == right.node { left.node } else { made };
                 (to, Cell { tag: self.arithmetic.choice(left.tag, right.tag), node })
+            }
+            Action::Compare(left, right) => {
+                let (left, right) =
+                    (self.read(left, code, accesses), self.read(right, code, accesses));
+                self.arithmetic.compare(left.tag, right.tag);
+                (Place::Nothing, Cell::default())
             }
             Action::Difference(to, left, right) => {
                 let (left, right) =
@@ -394,8 +457,10 @@ impl Machine {
                 Cell { tag: Tag::default(), node: node.unwrap_or_default() }
             }
             Place::Stack(register, displacement) => {
-                self.frame_address(register, i64::from(displacement), code.function, false)
+                let made = (code.function, code.pc);
+                self.frame_address(register, i64::from(displacement), made, code.adds_index)
             }
+            Place::Lowest => self.lowest_variable((code.function, code.pc)),
             Place::Nothing => Cell::default(),
         }
     }

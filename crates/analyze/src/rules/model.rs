@@ -157,7 +157,9 @@ impl Set {
 }
 
 /// What [`Function::Region`] says.
-pub use crate::model::blocks::{REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_STACK};
+pub use crate::model::blocks::{
+    REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_SCOPE, REGION_STACK,
+};
 
 /// The functions of the language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,137 +1,180 @@
-//! From a hit to a finding: addresses become places, and what happened becomes a sentence.
+//! From a hit to a finding: addresses become places ([`frames`]), and what happened becomes a sentence
+//! ([`words`]).
+
+mod called;
+pub mod frames;
+mod variable;
+pub mod words;
 
 use super::hit::{BlockHistory, Chain, Hit, Subject};
-use base::allocator::family_name;
-use base::{Address, Confidence, Finding, Place, Step};
-use std::path::Path;
+use super::machine::chains::{Link, Stamp};
+use base::{Confidence, Finding, Place, Role, Step, When};
+use frames::{Frame, frames, inside_file, own_place};
 use symbols::Program;
+use words::reading;
 
-/// Frames of a stack that are shown.
-const MOST_FRAMES: usize = 8;
-/// Links of a chain that are shown.
+/// Links of a chain that are kept.
 const MOST_LINKS: usize = 16;
+
+/// What a report needs to know besides the hit.
+pub struct Context<'a> {
+    /// Names and lines.
+    pub program: &'a Program,
+    /// When something in the stream happened, for people.
+    pub when: &'a dyn Fn(Stamp) -> Option<When>,
+}
+
+impl Context<'_> {
+    fn at(&self, stamp: Option<Stamp>) -> Option<When> {
+        stamp.and_then(self.when)
+    }
+
+    /// The calls of a stack, the innermost of them at a time.
+    fn stack(&self, before: &str, role: Role, pcs: &[u64], stamp: Option<Stamp>) -> Vec<Step> {
+        let mut steps = frames::steps(before, role, &frames(pcs, self.program), self.program);
+        if let Some(first) = steps.first_mut() {
+            first.when = self.at(stamp);
+        }
+        steps
+    }
+}
 
 /// A hit as a finding, which does not say how often it happened.
 #[must_use]
-pub fn finding(hit: &Hit, program: &Program) -> Finding {
-    let mut evidence = vec![Step::new(reading(hit))];
-    evidence.extend(stack("", &hit.stack, program));
+pub fn finding(hit: &Hit, context: &Context<'_>) -> Finding {
+    let hit = &named(hit, context.program);
+    let mut evidence = vec![Step::new(reading(hit, context.program))];
+    let lost = is_lost(hit);
+    if !lost {
+        evidence.extend(context.stack("", Role::Call, &hit.stack, None));
+    }
     if let Some(block) = &hit.block {
-        evidence.extend(block_steps(block, program));
+        evidence.extend(block_steps(block, context));
     }
     if let Subject::Unwritten { read, .. } = hit.subject
         && Some(&read) != hit.stack.first()
+        && let Some(place) = own_place(&frames(&[read], context.program))
     {
-        evidence.push(Step::new("it was read").at(place(program, read)));
+        evidence.push(Step::new("it was read").at(place));
     }
     if let Subject::Descriptor { opened, closed, .. } = &hit.subject {
-        evidence.extend(stack("opened: ", opened, program));
-        evidence.extend(stack("closed: ", closed, program));
+        evidence.extend(context.stack("opened: ", Role::Opened, opened, None));
+        evidence.extend(context.stack("closed: ", Role::Closed, closed, None));
     }
-    for chain in &hit.chains {
-        evidence.extend(chain_steps(chain, hit, program));
-    }
+    evidence.extend(chains(hit, context));
     if hit.guessed {
         evidence.push(Step::new(
             "older pointers are taken to be of the blocks that they pointed into before",
         ));
     }
+    let stamp = hit.position.map(|position| Stamp { position, thread: hit.thread });
     Finding {
         kind: hit.rule.clone(),
         title: hit.title.clone(),
         confidence: if hit.guessed { Confidence::High } else { Confidence::Certain },
-        place: own_place(&hit.stack, program),
-        when: None,
+        place: own_place(&frames(origin(hit), context.program)),
+        when: context.at(stamp),
         evidence,
     }
 }
 
-/// How often something happened, if more than once, and in how many processes, if in more than one.
+/// A hit whose block is called what its variable is.
+fn named(hit: &Hit, program: &Program) -> Hit {
+    let mut hit = hit.clone();
+    if let Some(block) = &mut hit.block {
+        block.name = variable::name(block, program);
+    }
+    hit
+}
+
+/// Whether it is about what was left over: then whoever made that is to blame, not whoever ended.
 #[must_use]
-pub fn times(count: u64, processes: usize) -> Option<Step> {
-    let text = match (count, processes) {
-        (0 | 1, _) => return None,
-        (_, 0 | 1) => format!("this happened {count} times"),
-        _ => format!("this happened {count} times, in {processes} processes"),
+pub fn is_lost(hit: &Hit) -> bool {
+    match &hit.subject {
+        Subject::End | Subject::Call(_) => {
+            hit.block.as_ref().is_some_and(|block| !block.allocated.is_empty())
+        }
+        Subject::Descriptor { open: true, opened, .. } => !opened.is_empty(),
+        _ => false,
+    }
+}
+
+/// The calls that a finding is put down to, innermost first.
+#[must_use]
+pub fn origin(hit: &Hit) -> &[u64] {
+    match (&hit.subject, &hit.block) {
+        (Subject::Descriptor { opened, .. }, _) if is_lost(hit) => opened,
+        (_, Some(block)) if is_lost(hit) => &block.allocated,
+        _ => &hit.stack,
+    }
+}
+
+/// How often something happened, if more than once: by how many ways, and in how many processes.
+#[must_use]
+pub fn times(count: u64, paths: usize, processes: usize) -> Option<Step> {
+    let mut text = match count {
+        0 | 1 => return None,
+        _ => format!("this happened {count} times"),
     };
+    if paths > 1 {
+        text += &format!(", from {paths} call paths");
+    }
+    if processes > 1 {
+        text += &format!(", in {processes} processes");
+    }
     Some(Step::new(text))
 }
 
-/// The innermost place of the program's own code, if there is one with a line: a library is not to blame
-/// for what it was given.
-fn own_place(stack: &[u64], program: &Program) -> Option<Place> {
-    let places: Vec<(Place, bool)> = stack
-        .iter()
-        .map(|pc| {
-            let module = program.symbolise(Address(*pc)).module;
-            (place(program, *pc), module.is_some_and(|path| is_runtime(&path)))
-        })
-        .collect();
-    let lined = |(place, _): &&(Place, bool)| place.line.is_some();
-    let mut own = places.iter().filter(|(_, runtime)| !runtime);
-    let chosen = own.clone().find(lined).or_else(|| own.next());
-    chosen.or_else(|| places.iter().find(lined)).or(places.first()).map(|(place, _)| place.clone())
-}
-
-/// Whether a file is part of a language's runtime.
-fn is_runtime(path: &Path) -> bool {
-    const RUNTIMES: [&str; 7] =
-        ["libc.", "libc-", "ld-", "libm.", "libstdc++.", "libgcc_s.", "libpthread"];
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    RUNTIMES.iter().any(|start| name.starts_with(start))
-}
-
-fn place(program: &Program, pc: u64) -> Place {
-    let code = program.symbolise(Address(pc));
-    let mut place = code.place();
-    if place.function.is_none() {
-        place.function = code.symbol.map(|(name, _)| name);
-    }
-    place
-}
-
-/// Where in its file code lies of which no line is known.
-fn inside_file(place: &Place, program: &Program) -> String {
-    let Some(address) = place.address.filter(|_| place.line.is_none()) else {
-        return String::new();
+fn block_steps(block: &BlockHistory, context: &Context<'_>) -> Vec<Step> {
+    let (made, shown) = match block.heap {
+        true => ("allocated: ", block.allocated.len()),
+        false => ("its function: ", 1),
     };
-    let Some((module, _)) = program.locate(address) else { return String::new() };
-    let name = module.loaded().path.file_name().unwrap_or_default();
-    format!(" in {}+{:#x}", name.display(), address.0.wrapping_sub(module.bias()))
-}
-
-fn stack(before: &str, pcs: &[u64], program: &Program) -> Vec<Step> {
-    let shown = pcs.iter().take(MOST_FRAMES).enumerate();
-    let step = |(number, pc): (usize, &u64)| {
-        let place = place(program, *pc);
-        let function = place.function.clone().unwrap_or_else(|| format!("{pc:#x}"));
-        let inside = inside_file(&place, program);
-        Step::new(format!("{before}#{number} {function}{inside}")).at(place)
-    };
-    shown.map(step).collect()
-}
-
-fn block_steps(block: &BlockHistory, program: &Program) -> Vec<Step> {
-    let made = if block.heap { "allocated: " } else { "its function: " };
-    let mut steps = stack(made, &block.allocated, program);
+    let shown = &block.allocated[..shown.min(block.allocated.len())];
+    let mut steps = context.stack(made, Role::Allocated, shown, block.allocated_at);
     if let Some(freed) = &block.freed {
-        steps.extend(stack("freed: ", freed, program));
+        steps.extend(context.stack("freed: ", Role::Freed, freed, block.freed_at));
     }
     steps
 }
 
-/// A chain in source terms. Copies on one line of source are one step.
-fn chain_steps(chain: &Chain, hit: &Hit, program: &Program) -> Vec<Step> {
+/// All chains of a hit. What a later one has in common with the first, down to where the value was made, is
+/// told once.
+fn chains(hit: &Hit, context: &Context<'_>) -> Vec<Step> {
+    let mut all: Vec<Step> = Vec::new();
+    let mut first: Vec<(Option<String>, Option<u32>)> = Vec::new();
+    for chain in &hit.chains {
+        let mut steps = chain_steps(chain, hit, context);
+        let lines: Vec<_> = steps.iter().map(line_of).collect();
+        let common = first.iter().rev().zip(lines.iter().rev()).take_while(|(a, b)| a == b).count();
+        steps.truncate(steps.len() - common);
+        if all.is_empty() {
+            first = lines;
+        }
+        all.extend(steps);
+    }
+    all
+}
+
+fn line_of(step: &Step) -> (Option<String>, Option<u32>) {
+    step.place.as_ref().map(|place| (place.file.clone(), place.line)).unwrap_or_default()
+}
+
+/// A chain in source terms. Copies on one line of source are one step; those that the C library and the
+/// loader make on the way are none of the program's.
+fn chain_steps(chain: &Chain, hit: &Hit, context: &Context<'_>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let name = match (chain.variable.as_str(), &hit.subject) {
-        ("r", Subject::Access { .. } | Subject::Release { .. }) => "the pointer",
+        ("r", Subject::Access { .. } | Subject::Library { .. } | Subject::Release { .. }) => {
+            "the pointer"
+        }
         ("r1", _) => "the pointer that freed it",
         (other, _) => other,
     };
-    for link in chain.links.iter().take(MOST_LINKS) {
-        let place = place(program, link.pc);
+    let own = chain.links.iter().filter_map(|link| Some((link, copied_at(link, context)?)));
+    for (link, place) in own.take(MOST_LINKS) {
         let how = if link.made { "made" } else { "copied" };
-        let text = format!("{name} was {how}{}", inside_file(&place, program));
+        let text = format!("{name} was {how}{}", inside_file(&place, context.program));
         let again = steps.last().and_then(|last| last.place.as_ref()).is_some_and(|last| {
             last.line.is_some() && (&last.file, last.line) == (&place.file, place.line)
         });
@@ -139,7 +182,8 @@ fn chain_steps(chain: &Chain, hit: &Hit, program: &Program) -> Vec<Step> {
             // The older of the two says more: the value was made on this line.
             steps.pop();
         }
-        steps.push(Step::new(text).at(place));
+        let when = context.at(link.when);
+        steps.push(Step::new(text).as_a(Role::Copied).at(place).at_time(when));
     }
     if chain.cut {
         steps.push(Step::new(format!("{name} is older than what was followed")));
@@ -147,87 +191,11 @@ fn chain_steps(chain: &Chain, hit: &Hit, program: &Program) -> Vec<Step> {
     steps
 }
 
-/// One sentence that says what happened.
-#[must_use]
-pub fn reading(hit: &Hit) -> String {
-    let about = hit.block.as_ref();
-    match &hit.subject {
-        Subject::Access { address, size, write } => {
-            let verb = if *write { "written" } else { "read" };
-            format!("{} {verb} {}", bytes(u64::from(*size)), where_is(*address, about))
-        }
-        Subject::Unwritten { address, size, .. } => {
-            let place = where_is(*address, about);
-            format!(
-                "a branch, an address or an output depends on {} {place}",
-                bytes(u64::from(*size))
-            )
-        }
-        Subject::Release { address } => match about {
-            Some(block) if block.freed.is_some() => {
-                format!("{address:#x} was already freed: {}", describe(block))
-            }
-            Some(block) if block.global => format!("{address:#x} is {}", inside(*address, block)),
-            Some(block) if block.begin != *address => {
-                format!("{address:#x} is {}", inside(*address, block))
-            }
-            Some(block) => {
-                format!("{} comes from {}", describe(block), family_name(block.family))
-            }
-            None => format!("{address:#x} was never allocated"),
-        },
-        Subject::Allocation { size } => {
-            format!("{} bytes were asked for, as a signed number {}", size, *size as i64)
-        }
-        Subject::Call(function) => match about {
-            Some(block) => format!("when {function} returns, {} is left", describe(block)),
-            None => format!("at a call of {function}"),
-        },
-        Subject::Descriptor { number, open: true, .. } => {
-            format!("descriptor {number} is still open")
-        }
-        Subject::Descriptor { number, .. } => format!("descriptor {number} is not open"),
-        Subject::End => match about {
-            Some(block) => format!("{} is lost at the end", describe(block)),
-            None => "at the end of the program".to_owned(),
-        },
-    }
-}
-
-fn bytes(count: u64) -> String {
-    if count == 1 { "1 byte".to_owned() } else { format!("{count} bytes") }
-}
-
-fn describe(block: &BlockHistory) -> String {
-    if block.heap {
-        format!("a block of {}", bytes(block.size))
-    } else if block.global {
-        format!("a variable of {}", bytes(block.size))
-    } else if block.local {
-        format!("a local variable of {}", bytes(block.size))
-    } else {
-        "a stack frame".to_owned()
-    }
-}
-
-fn where_is(address: u64, block: Option<&BlockHistory>) -> String {
-    match block {
-        None => format!("at {address:#x}"),
-        Some(block) if block.heap || block.global || block.local => {
-            format!("at {address:#x}, {}", inside(address, block))
-        }
-        Some(block) => format!("at {address:#x}, from {}", describe(block)),
-    }
-}
-
-fn inside(address: u64, block: &BlockHistory) -> String {
-    let (end, what) = (block.begin.saturating_add(block.size), describe(block));
-    let freed = if block.freed.is_some() { " that was freed" } else { "" };
-    if address < block.begin {
-        format!("{} before {what}{freed}", bytes(block.begin - address))
-    } else if address >= end {
-        format!("{} past the end of {what}{freed}", bytes(address - end))
-    } else {
-        format!("{} into {what}{freed}", bytes(address - block.begin))
-    }
+/// Where a value was copied, unless a library did it.
+fn copied_at(link: &Link, context: &Context<'_>) -> Option<Place> {
+    let frames = frames(&[link.pc], context.program);
+    let innermost = frames.first().filter(|frame| !frame.is_runtime())?;
+    // A statement of a header of the language's own says less than the one that it was inlined into.
+    let own = frames.iter().find(|frame| Frame::is_own(frame));
+    Some(own.unwrap_or(innermost).place.clone())
 }

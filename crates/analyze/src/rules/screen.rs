@@ -7,12 +7,12 @@
 
 use super::model::{
     Condition, EventKind, EventMatch, Function, Match, Operator, Point, Quantifier, REGION_HEAP,
-    REGION_LEFT, Relation, Rule, Term,
+    REGION_LEFT, REGION_SCOPE, Relation, Rule, Term,
 };
 
 /// What is known of the pointer of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum PointerState {
     /// It points into the page at zero.
     Null,
     /// No block is known for it.
@@ -25,7 +25,7 @@ pub enum Standing {
     Freed,
 }
 
-impl Standing {
+impl PointerState {
     /// All of them.
     pub const ALL: [Self; 5] =
         [Self::Null, Self::NoBlock, Self::Inside, Self::Outside, Self::Freed];
@@ -35,7 +35,7 @@ impl Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Situation {
     /// Of its pointer.
-    pub standing: Standing,
+    pub pointer_state: PointerState,
     /// Whether every byte was written since the memory was there.
     pub written: bool,
 }
@@ -52,9 +52,9 @@ impl Screen {
         if !matches!(rule.point, Point::Deref { .. }) {
             return screen;
         }
-        for standing in Standing::ALL {
+        for pointer_state in PointerState::ALL {
             for written in [false, true] {
-                let situation = Situation { standing, written };
+                let situation = Situation { pointer_state, written };
                 if judge(&rule.condition, situation) != Some(false) {
                     screen.0 |= bit(situation);
                 }
@@ -78,15 +78,15 @@ impl Screen {
     /// Whether it matters if the bytes were written.
     #[must_use]
     pub fn looks_at_writes(self) -> bool {
-        Standing::ALL.iter().any(|&standing| {
-            let admits = |written| self.admits(Situation { standing, written });
+        PointerState::ALL.iter().any(|&pointer_state| {
+            let admits = |written| self.admits(Situation { pointer_state, written });
             admits(false) != admits(true)
         })
     }
 }
 
 fn bit(situation: Situation) -> u16 {
-    1 << (situation.standing as u16 * 2 + u16::from(situation.written))
+    1 << (situation.pointer_state as u16 * 2 + u16::from(situation.written))
 }
 
 /// Whether the condition holds in every access of the situation, in none, or in some.
@@ -127,9 +127,9 @@ fn is_block_of_access(term: &Term) -> bool {
 /// global variables have none.
 fn exists(event: &EventMatch, situation: Situation) -> Option<bool> {
     let absent = matches!(
-        (event.kind, situation.standing),
-        (_, Standing::Null | Standing::NoBlock)
-            | (EventKind::Free, Standing::Inside | Standing::Outside)
+        (event.kind, situation.pointer_state),
+        (_, PointerState::Null | PointerState::NoBlock)
+            | (EventKind::Free, PointerState::Inside | PointerState::Outside)
     );
     (absent && event.key.as_ref().is_some_and(is_block_of_access)).then_some(false)
 }
@@ -144,24 +144,25 @@ fn last_write(event: &EventMatch, situation: Situation) -> Option<bool> {
 fn compare(left: &Term, relation: Relation, right: &Term, situation: Situation) -> Option<bool> {
     let null = matches!((left, right), (&ACCESS, Term::Null) | (Term::Null, &ACCESS));
     if null {
-        let is_null = situation.standing == Standing::Null;
+        let is_null = situation.pointer_state == PointerState::Null;
         return match relation {
             Relation::Equal => Some(is_null),
             Relation::NotEqual => Some(!is_null),
             _ => None,
         };
     }
-    let blockless = matches!(situation.standing, Standing::Null | Standing::NoBlock);
+    let blockless = matches!(situation.pointer_state, PointerState::Null | PointerState::NoBlock);
     if blockless && (asks_of_block(left) || asks_of_block(right)) {
         return Some(false);
     }
     if let (Term::Apply(Function::Region, _), Relation::Equal, Term::Number(region)) =
         (left, relation, right)
     {
-        let freed = situation.standing == Standing::Freed;
-        return ((*region == REGION_LEFT) != freed && *region != REGION_HEAP).then_some(false);
+        let freed = situation.pointer_state == PointerState::Freed;
+        let left = matches!(*region, REGION_LEFT | REGION_SCOPE);
+        return (left != freed && *region != REGION_HEAP).then_some(false);
     }
-    if situation.standing != Standing::Inside {
+    if situation.pointer_state != PointerState::Inside {
         return None;
     }
     let difference = linear(left)?.minus(linear(right)?);

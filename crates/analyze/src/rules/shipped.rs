@@ -8,12 +8,13 @@ use spec::Source;
 pub type File = (&'static str, &'static str);
 
 /// Every shipped file.
-pub const FILES: [File; 7] = [
+pub const FILES: [File; 8] = [
     ("memory.rule", include_str!("../../../../rules/memory.rule")),
     ("uninitialised.rule", include_str!("../../../../rules/uninitialised.rule")),
     ("allocation.rule", include_str!("../../../../rules/allocation.rule")),
     ("regions.rule", include_str!("../../../../rules/regions.rule")),
     ("leaks.rule", include_str!("../../../../rules/leaks.rule")),
+    ("leftovers.rule", include_str!("../../../../rules/leftovers.rule")),
     ("descriptors.rule", include_str!("../../../../rules/descriptors.rule")),
     ("collector.rule", include_str!("../../../../rules/collector.rule")),
 ];

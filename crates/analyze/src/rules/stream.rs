@@ -1,10 +1,10 @@
 //! From the records of a stream to a detector: decodes, compiles each translated instruction once,
 //! and tells the detector what happened.
 
-use super::detector::Detector;
-use super::machine::Access;
+use super::detector::{Buffers, Detector};
 use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
+use super::machine::{Access, alignment};
 use crate::semantics::Form;
 use base::Tick;
 use events::decode::{Bases, Decoder, Event, ExplicitAccess, Malformed, Path, Record, expand};
@@ -48,8 +48,8 @@ struct Feed {
     bases: Bases,
     explicit: Vec<ExplicitAccess>,
     accesses: Vec<Access>,
-    /// What the kernel read in the system call that comes next.
-    read: Vec<(u64, u64)>,
+    /// What the kernel touched in the system call that comes next.
+    buffers: Buffers,
     /// Whether the stream said what that system call read and wrote.
     told: bool,
 }
@@ -96,7 +96,7 @@ impl Stream {
             bases: Bases::default(),
             explicit: Vec::new(),
             accesses: Vec::new(),
-            read: Vec::new(),
+            buffers: Buffers::default(),
             told: false,
         };
         let decoder = Decoder::default();
@@ -180,13 +180,14 @@ impl Feed {
             Record::Thread(thread, bases) => {
                 self.bases = bases;
                 self.detector.machine.switch(thread);
+                self.detector.machine.set_thread_pointer(bases.fs);
             }
             Record::Syscall(number, arguments, answer) => {
                 if !self.told {
                     self.by_arguments(number, arguments, answer);
                 }
-                self.detector.system_call(number, arguments, answer, &self.read);
-                self.read.clear();
+                self.detector.system_call(number, arguments, answer, &self.buffers);
+                self.buffers.clear();
                 self.told = false;
             }
             Record::Accesses(list) => events::decode::read_accesses(list, &mut self.explicit)?,
@@ -199,13 +200,23 @@ impl Feed {
                 self.told = true;
                 for buffer in buffers {
                     let buffer = buffer?;
+                    let range = (buffer.address, buffer.length);
                     match buffer.write {
-                        true => self.detector.machine.kernel_wrote(buffer.address, buffer.length),
-                        false => self.read.push((buffer.address, buffer.length)),
+                        true => {
+                            self.detector.machine.kernel_wrote(buffer.address, buffer.length);
+                            self.buffers.written.push(range);
+                        }
+                        false => self.buffers.read.push(range),
                     }
                 }
             }
-            Record::Probe(..) => {}
+            Record::Probe(pc, registers, values) => {
+                let told = (0..32u8).filter(|register| registers & 1 << register != 0);
+                let values = values.as_chunks().0.iter();
+                for (register, value) in told.zip(values) {
+                    self.detector.machine.probed(pc, register, u64::from_le_bytes(*value));
+                }
+            }
         }
         Some(())
     }
@@ -222,7 +233,7 @@ impl Feed {
             self.detector.machine.mark_written(range.address, range.length);
         }
         let reads = reads.iter().filter(|read| read.content != Content::Parameters);
-        self.read.extend(reads.map(|read| (read.range.address, read.range.length)));
+        self.buffers.read.extend(reads.map(|read| (read.range.address, read.range.length)));
     }
 
     fn single(&mut self, event: Event) {
@@ -233,6 +244,7 @@ impl Feed {
             Event::Return { function, stack, value } => {
                 self.detector.leave(function, stack, value);
             }
+            Event::Touch(touch) => self.detector.touch(&touch),
             Event::Fork(None) => self.detector.fork(),
             Event::Handler { stack, frame, .. } => self.detector.machine.handles(stack, frame),
             Event::Suspect { suspicion: Met::InvalidCall { recounted: true, .. }, .. } => {
@@ -319,7 +331,8 @@ impl Feed {
             let place = self.detector.machine.chains.place(instruction.pc);
             let (pc, bytes) = (instruction.pc, instruction.code());
             let mut code = code::compile(pc, bytes, place, &mut constants, &mut self.factory);
-            if code.takes_frame_address() {
+            let variables = &self.detector.machine.variables;
+            if code.takes_frame_address() || code.constants().any(|at| variables.may_have(at)) {
                 code.function = self.detector.machine.locals.function(pc);
             }
             code.ticks_before = passed;
@@ -327,6 +340,10 @@ impl Feed {
             ticks.push(code.meaning.form.is_tick(pc, true));
             codes.push(code);
         }
+        alignment::keep(
+            &mut codes,
+            shape.instructions.iter().map(|instruction| instruction.code()),
+        );
         let made = |index| shape.accesses.partition_point(|access| access.index <= index) as u16;
         let told = |access: &shape::Access| {
             let plain = matches!(access.source, Source::Constant(_) | Source::Field { .. });

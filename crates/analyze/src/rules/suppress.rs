@@ -9,7 +9,8 @@
 //!    obj:*/libold.so*
 //! }
 //! ```
-//! Kinds of Memcheck stand for the rules that find the same; `Whydunit:RULE` names one rule.
+//! Kinds of Memcheck and Helgrind stand for the rules and kinds of findings that are the same; `Whydunit:RULE` names
+//! one. The thread sanitizer's lines (`race:PATTERN`) are read by [`read_sanitizer`].
 
 /// A frame as suppressions see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -34,8 +35,18 @@ enum Line {
 pub struct Suppression {
     /// Its name.
     pub name: String,
+    /// Whether it comes with the tool.
+    pub shipped: bool,
     rules: Vec<String>,
     lines: Vec<Line>,
+}
+
+/// What comes with the tool: idioms that are harmless by design.
+#[must_use]
+pub fn shipped() -> Vec<Suppression> {
+    // A test reads the file, so that it never fails for a user.
+    let read = read(include_str!("../../../../rules/harmless.supp")).unwrap_or_default();
+    read.into_iter().map(|one| Suppression { shipped: true, ..one }).collect()
 }
 
 /// Reads a file. Suppressions for other tools are left out. An error names the line.
@@ -72,6 +83,9 @@ fn one(number: usize, inner: &[(usize, &str)]) -> Result<Option<Suppression>, St
     for tool in tools.split(',') {
         match tool {
             "Memcheck" => rules.extend(of_memcheck(kind).iter().map(|&rule| rule.to_owned())),
+            "Helgrind" | "drd" => {
+                rules.extend(of_helgrind(kind).iter().map(|&rule| rule.to_owned()));
+            }
             "Whydunit" => rules.push(kind.to_owned()),
             _ => {}
         }
@@ -92,7 +106,12 @@ fn one(number: usize, inner: &[(usize, &str)]) -> Result<Option<Suppression>, St
             }
         });
     }
-    Ok((!rules.is_empty()).then(|| Suppression { name: (*name).to_owned(), rules, lines }))
+    Ok((!rules.is_empty()).then(|| Suppression {
+        name: (*name).to_owned(),
+        shipped: false,
+        rules,
+        lines,
+    }))
 }
 
 /// The rules that find what a kind of Memcheck's is.
@@ -109,11 +128,69 @@ fn of_memcheck(kind: &str) -> &'static [&'static str] {
             &["uninitialised-read"]
         }
         "Free" => &["double-free", "unmatched-free", "mismatched-free"],
-        "Leak" => &["definite-leak", "possible-leak", "leak-in-transaction"],
+        "Leak" => &["definite-leak", "possible-loss", "possible-leak", "leak-in-transaction"],
         "Overlap" => &["overlapping-copy"],
         "FishyValue" => &["bad-size"],
         _ => &[],
     }
+}
+
+/// The findings about threads that a kind of Helgrind's or drd's is.
+fn of_helgrind(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "Race" | "ConflictingAccess" => &["data-race", "unprotected-access"],
+        "LockOrder" => &["lock-order", "deadlock"],
+        _ => &[],
+    }
+}
+
+/// Reads a file in either format: valgrind's has braces.
+pub fn read_any(text: &str) -> Result<Vec<Suppression>, String> {
+    match text.lines().any(|line| line.trim() == "{") {
+        true => read(text),
+        false => read_sanitizer(text),
+    }
+}
+
+/// Reads lines of the thread sanitizer's, `race:PATTERN` and the like. A pattern is looked for in every frame's function and
+/// file; `*` stands for anything, `^` and `$` for the ends. An error names the line.
+pub fn read_sanitizer(text: &str) -> Result<Vec<Suppression>, String> {
+    let mut found = Vec::new();
+    let lines = (1..).zip(text.lines().map(str::trim));
+    for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')) {
+        let Some((kind, pattern)) = line.split_once(':') else {
+            return Err(format!(
+                "line {number}: expected KIND:PATTERN such as `race:old_*`, found `{line}`"
+            ));
+        };
+        let rules: &[&str] = match kind {
+            "race" | "race_top" => &["data-race", "unprotected-access"],
+            "deadlock" => &["lock-order", "deadlock"],
+            "thread" | "mutex" | "signal" | "called_from_lib" => continue,
+            _ => {
+                return Err(format!(
+                    "line {number}: there is no kind `{kind}`; `race` and `deadlock` are known"
+                ));
+            }
+        };
+        let open = |text: &str| format!("*{text}*");
+        let pattern = match (pattern.strip_prefix('^'), pattern.strip_suffix('$')) {
+            (Some(_), Some(_)) => pattern[1..pattern.len() - 1].to_owned(),
+            (Some(start), None) => format!("{start}*"),
+            (None, Some(end)) => format!("*{end}"),
+            (None, None) => open(pattern),
+        };
+        for last in [Line::Function(pattern.clone()), Line::Object(pattern)] {
+            let before = (kind == "race").then_some(Line::Any);
+            found.push(Suppression {
+                name: line.to_owned(),
+                shipped: false,
+                rules: rules.iter().map(|&rule| rule.to_owned()).collect(),
+                lines: before.into_iter().chain([last]).collect(),
+            });
+        }
+    }
+    Ok(found)
 }
 
 impl Suppression {
@@ -184,6 +261,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn the_shipped_file_is_read_and_covers_what_it_names() {
+        let shipped = shipped();
+        let text = include_str!("../../../../rules/harmless.supp");
+        assert_eq!(shipped.len(), text.lines().filter(|line| line.trim() == "{").count());
+        let is_covered =
+            |rule: &str, names: &[&str]| shipped.iter().any(|one| one.covers(rule, &frames(names)));
+        assert!(is_covered("dangling-pointer", &["address_in_range", "_PyObject_Free", "main"]));
+        assert!(is_covered("uninitialised-read", &["address_in_range", "PyObject_Free"]));
+        assert!(is_covered("possible-leak", &["_IO_file_doallocate", "_IO_doallocbuf", "puts"]));
+        assert!(!is_covered("dangling-pointer", &["_PyObject_Free", "main"]));
+        assert!(!is_covered("double-free", &["address_in_range", "main"]));
+    }
+
     fn frames(names: &[&str]) -> Vec<NamedFrame> {
         let frame = |name: &&str| NamedFrame { function: Some((*name).to_owned()), object: None };
         names.iter().map(frame).collect()
@@ -192,13 +283,32 @@ mod tests {
     #[test]
     fn valgrinds_suppressions_cover_the_rules_that_find_the_same() {
         let text = "# old\n{\n  x\n  Memcheck:Free\n  fun:free\n  ...\n  fun:old_*\n}\n\
-                    {\n y\n Helgrind:Race\n fun:f\n}\n";
+                    {\n y\n Cachegrind:Miss\n fun:f\n}\n";
         let all = read(text).expect("in order");
         assert_eq!(all.len(), 1);
         assert!(all[0].covers("double-free", &frames(&["free", "a", "b", "old_api", "main"])));
         assert!(all[0].covers("double-free", &frames(&["free", "old_api"])));
         assert!(!all[0].covers("double-free", &frames(&["free", "a", "main"])));
         assert!(!all[0].covers("null-pointer", &frames(&["free", "old_api"])));
+    }
+
+    #[test]
+    fn suppressions_of_thread_checkers_cover_findings_about_threads() {
+        let helgrind =
+            read("{\n y\n Helgrind:Race\n fun:f\n ...\n fun:old_*\n}\n").expect("in order");
+        let sanitizer = read_sanitizer("# known\nrace:old_\ndeadlock:^take$\nrace_top:tally\n")
+            .expect("in order");
+        let is_covered = |all: &[Suppression], kind: &str, names: &[&str]| {
+            all.iter().any(|one| one.covers(kind, &frames(names)))
+        };
+        assert!(is_covered(&helgrind, "data-race", &["f", "g", "old_api"]));
+        assert!(!is_covered(&helgrind, "lock-order", &["f", "old_api"]));
+        assert!(is_covered(&sanitizer, "data-race", &["f", "g", "the_old_api", "main"]));
+        assert!(is_covered(&sanitizer, "lock-order", &["take"]));
+        assert!(!is_covered(&sanitizer, "lock-order", &["take_two"]));
+        assert!(is_covered(&sanitizer, "data-race", &["tally_up", "main"]));
+        assert!(!is_covered(&sanitizer, "data-race", &["main", "tally_up"]));
+        assert!(read_sanitizer("nothing\n").expect_err("no kind").contains("line 1"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Instructions whose operands are not all written down, or whose results hang on some of their
 //! operands only.
 
-use super::draft::Draft;
+use super::builder::MeaningBuilder;
 use super::meaning::{Flow, How, Span, Uses};
 use super::parts::{self, Parts};
 use iced_x86::{Instruction, Mnemonic, Register};
@@ -31,18 +31,18 @@ pub(super) fn registers(instruction: &Instruction, write: bool) -> &'static [Reg
 }
 
 /// Flows of an instruction that the general rule is too coarse for.
-pub(super) fn flows(draft: &Draft<'_>) -> Option<Vec<Flow>> {
+pub(super) fn flows(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
     use Mnemonic as M;
-    match draft.instruction.mnemonic() {
-        M::Lea => lea(draft),
-        M::Call => Some(draft.writes().into_iter().map(constant_write).collect()),
+    match builder.instruction.mnemonic() {
+        M::Lea => lea(builder),
+        M::Call => Some(builder.writes().into_iter().map(constant_write).collect()),
         M::Ret | M::Jmp => Some(Vec::new()),
         M::Syscall => {
             Some(vec![Flow::constant(Parts::of(Register::RCX) | Parts::of(Register::R11))])
         }
-        M::Cbw | M::Cwde | M::Cdqe | M::Cwd | M::Cdq | M::Cqo => Some(widen(draft)),
-        M::Xadd => Some(exchange_add(draft)),
-        M::Cmpxchg => Some(compare_exchange(draft)),
+        M::Cbw | M::Cwde | M::Cdqe | M::Cwd | M::Cdq | M::Cqo => Some(widen(builder)),
+        M::Xadd => Some(exchange_add(builder)),
+        M::Cmpxchg => Some(compare_exchange(builder)),
         _ => None,
     }
 }
@@ -52,12 +52,12 @@ fn constant_write(write: Span) -> Flow {
 }
 
 /// The registers of the address are values here, and nothing is read.
-fn lea(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let instruction = draft.instruction;
-    let to = draft.register(0)?;
+fn lea(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let instruction = builder.instruction;
+    let to = builder.register(0)?;
     let of = |register| if register == Register::None { Parts::NONE } else { Parts::of(register) };
     let values = of(instruction.memory_base()) | of(instruction.memory_index());
-    let zeroed = draft.zeroed_by(to);
+    let zeroed = builder.zeroed_by(to);
     let parts = Parts::of(to).without(&zeroed);
     let made = Flow::Make { parts, write: None, uses: Uses::values(values), how: How::Offset };
     let zero = (!zeroed.is_empty()).then(|| Flow::constant(zeroed));
@@ -65,9 +65,9 @@ fn lea(draft: &Draft<'_>) -> Option<Vec<Flow>> {
 }
 
 /// Sign extensions within the accumulator: only the top byte of the narrow value goes in.
-fn widen(draft: &Draft<'_>) -> Vec<Flow> {
+fn widen(builder: &MeaningBuilder<'_>) -> Vec<Flow> {
     use Mnemonic as M;
-    let (target, top) = match draft.instruction.mnemonic() {
+    let (target, top) = match builder.instruction.mnemonic() {
         M::Cbw => (Parts::general(0, 1, 1), 0),
         M::Cwde => (Parts::general(0, 2, 2), 1),
         M::Cdqe => (Parts::general(0, 4, 4), 3),
@@ -77,7 +77,7 @@ fn widen(draft: &Draft<'_>) -> Vec<Flow> {
     };
     let uses = Uses::values(Parts::general(0, top, 1));
     let mut flows = vec![Flow::combined(target, uses)];
-    match draft.instruction.mnemonic() {
+    match builder.instruction.mnemonic() {
         M::Cwde => flows.push(Flow::constant(Parts::general(0, 4, 4))),
         M::Cdq => flows.push(Flow::constant(Parts::general(2, 4, 4))),
         _ => {}
@@ -86,21 +86,21 @@ fn widen(draft: &Draft<'_>) -> Vec<Flow> {
 }
 
 /// XADD: the register takes the old value of the target, which takes the sum.
-fn exchange_add(draft: &Draft<'_>) -> Vec<Flow> {
-    let uses = Uses { values: draft.values(), reads: draft.reads(), ..Uses::default() };
-    let (flags, _) = draft.flags();
-    let target = draft.register(0).map_or(Parts::NONE, Parts::of);
-    let write = draft.writes().first().copied();
+fn exchange_add(builder: &MeaningBuilder<'_>) -> Vec<Flow> {
+    let uses = Uses { values: builder.values(), reads: builder.reads(), ..Uses::default() };
+    let (flags, _) = builder.flags();
+    let target = builder.register(0).map_or(Parts::NONE, Parts::of);
+    let write = builder.writes().first().copied();
     let zeroed = (0..2)
-        .filter_map(|operand| draft.register(operand))
-        .fold(Parts::NONE, |all, register| all | draft.zeroed_by(register));
+        .filter_map(|operand| builder.register(operand))
+        .fold(Parts::NONE, |all, register| all | builder.zeroed_by(register));
     let mut flows =
         vec![Flow::Make { parts: target | flags, write, uses: uses.clone(), how: How::Offset }];
-    if let Some((number, from, bytes)) = draft.register(1).and_then(parts::general) {
+    if let Some((number, from, bytes)) = builder.register(1).and_then(parts::general) {
         let to = Span::general(number, from, bytes);
-        let old = match draft.register(0).and_then(parts::general) {
+        let old = match builder.register(0).and_then(parts::general) {
             Some((number, from, bytes)) => Some(Span::general(number, from, bytes)),
-            None => draft.reads().first().copied(),
+            None => builder.reads().first().copied(),
         };
         match old {
             Some(from) if to.parts() != target => flows.push(Flow::Copy { to, from }),
@@ -114,17 +114,17 @@ fn exchange_add(draft: &Draft<'_>) -> Vec<Flow> {
 }
 
 /// CMPXCHG: the comparison chooses which value target and accumulator have afterwards.
-fn compare_exchange(draft: &Draft<'_>) -> Vec<Flow> {
-    let bytes = draft.register(1).map_or(8, |register| register.size() as u8);
+fn compare_exchange(builder: &MeaningBuilder<'_>) -> Vec<Flow> {
+    let bytes = builder.register(1).map_or(8, |register| register.size() as u8);
     let accumulator = Parts::general(0, 0, bytes);
-    let target = draft.register(0).map_or(Parts::NONE, Parts::of);
-    let source = draft.register(1).map_or(Parts::NONE, Parts::of);
-    let reads = draft.reads();
-    let (flags, _) = draft.flags();
+    let target = builder.register(0).map_or(Parts::NONE, Parts::of);
+    let source = builder.register(1).map_or(Parts::NONE, Parts::of);
+    let reads = builder.reads();
+    let (flags, _) = builder.flags();
     let compared = Uses { values: accumulator | target, reads: reads.clone(), ..Uses::default() };
     let mut flows = vec![Flow::combined(flags, compared)];
     let stored = Uses { values: source | target, conditions: accumulator, reads: reads.clone() };
-    let write = draft.writes().first().copied();
+    let write = builder.writes().first().copied();
     let aliased = target.meets(&accumulator);
     let parts = target.without(&accumulator);
     flows.push(Flow::Make { parts, write, uses: stored, how: How::Combined });

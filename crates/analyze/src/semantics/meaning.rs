@@ -1,6 +1,6 @@
 //! The description of one instruction, and the general rule that makes it.
 
-use super::draft::Draft;
+use super::builder::MeaningBuilder;
 use super::parts::Parts;
 use super::{copies, implicit, vectors};
 use iced_x86::{
@@ -83,6 +83,9 @@ pub struct Operand {
     pub bytes: u16,
     /// Registers that form its address.
     pub address: Parts,
+    /// Whether it may be an entry of a table: small, and not in front of what the registers point to, as
+    /// where copies read the end of what they copy.
+    pub entry: bool,
 }
 
 /// What an instruction is to whoever follows control.
@@ -260,30 +263,30 @@ impl Meaning {
             memory.iter_mut().for_each(|operand| operand.address = Parts::NONE);
         }
         let used = info.used_registers();
-        let draft = Draft { instruction, access, memory, used };
+        let builder = MeaningBuilder { instruction, access, memory, used };
         let form = form(instruction);
         let repeats = repeated(instruction);
         let flows = if repeats.is_some() {
             Vec::new()
         } else {
-            copies::flows(&draft)
-                .or_else(|| vectors::flows(&draft))
-                .or_else(|| implicit::flows(&draft))
-                .unwrap_or_else(|| draft.general())
+            copies::flows(&builder)
+                .or_else(|| vectors::flows(&builder))
+                .or_else(|| implicit::flows(&builder))
+                .unwrap_or_else(|| builder.general())
         };
         let defines = match repeats {
             Some(repeats) => repeats.defines(),
             None => flows.iter().fold(Parts::NONE, |all, flow| all | flow.defines()),
         };
         Self {
-            decides: draft.decides(form),
+            decides: builder.decides(form),
             defines,
             form,
             shuttle: shuttle(instruction),
             repeats,
             frame: is_frame(instruction),
             flows,
-            memory: draft.memory,
+            memory: builder.memory,
         }
     }
 
@@ -342,6 +345,9 @@ pub(super) fn writes(access: OpAccess) -> bool {
     matches!(access, A::Write | A::CondWrite | A::ReadWrite | A::ReadCondWrite)
 }
 
+/// Entries of tables are numbers, characters and pointers.
+const LARGEST_ENTRY: usize = 8;
+
 fn operands(used: &[UsedMemory]) -> Vec<Operand> {
     let mut list = Vec::with_capacity(2);
     for (write, accessed) in [(false, reads as fn(OpAccess) -> bool), (true, writes)] {
@@ -357,6 +363,8 @@ fn operands(used: &[UsedMemory]) -> Vec<Operand> {
                 write,
                 bytes: memory.memory_size().size() as u16,
                 address: part(memory.base()) | index,
+                entry: memory.memory_size().size() <= LARGEST_ENTRY
+                    && memory.displacement() as i64 >= 0,
             });
         }
     }

@@ -1,15 +1,15 @@
 //! Vector instructions by lane: moves, scalars that leave the rest of the register alone, and
 //! packed arithmetic whose lanes do not meet.
 
-use super::draft::Draft;
+use super::builder::MeaningBuilder;
 use super::meaning::{Flow, Side, Span, Uses};
 use super::parts::{self, Parts};
 use iced_x86::{Mnemonic, OpKind, Register};
 
 /// Flows of a vector instruction that the general rule is too coarse for.
-pub(super) fn flows(draft: &Draft<'_>) -> Option<Vec<Flow>> {
+pub(super) fn flows(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
     use Mnemonic as M;
-    match draft.instruction.mnemonic() {
+    match builder.instruction.mnemonic() {
         M::Movaps
         | M::Movapd
         | M::Movups
@@ -35,23 +35,23 @@ pub(super) fn flows(draft: &Draft<'_>) -> Option<Vec<Flow>> {
         | M::Movd
         | M::Movq
         | M::Vmovd
-        | M::Vmovq => whole(draft),
-        M::Movss | M::Vmovss => low(draft, 4),
-        M::Movsd | M::Vmovsd => low(draft, 8),
-        M::Movlps | M::Movlpd | M::Vmovlps | M::Vmovlpd => half(draft, 0),
-        M::Movhps | M::Movhpd | M::Vmovhps | M::Vmovhpd => half(draft, 8),
+        | M::Vmovq => whole(builder),
+        M::Movss | M::Vmovss => low(builder, 4),
+        M::Movsd | M::Vmovsd => low(builder, 8),
+        M::Movlps | M::Movlpd | M::Vmovlps | M::Vmovlpd => half(builder, 0),
+        M::Movhps | M::Movhpd | M::Vmovhps | M::Vmovhpd => half(builder, 8),
         M::Movlhps | M::Vmovlhps | M::Punpcklqdq | M::Vpunpcklqdq | M::Unpcklpd | M::Vunpcklpd => {
-            pair(draft, 0, 0)
+            pair(builder, 0, 0)
         }
-        M::Movhlps | M::Vmovhlps => pair(draft, 8, 8).map(swapped_halves),
-        M::Punpckhqdq | M::Vpunpckhqdq | M::Unpckhpd | M::Vunpckhpd => pair(draft, 8, 8),
-        M::Pshufd => shuffled(draft),
-        M::Vinserti128 | M::Vinsertf128 => inserted(draft),
-        M::Vextracti128 | M::Vextractf128 => extracted(draft),
-        M::Pinsrd | M::Pinsrq => element_in(draft),
-        M::Pextrd | M::Pextrq => element_out(draft),
-        mnemonic if is_scalar(mnemonic) => scalar(draft),
-        mnemonic => by_lane(draft, lane_bytes(mnemonic)?),
+        M::Movhlps | M::Vmovhlps => pair(builder, 8, 8).map(swapped_halves),
+        M::Punpckhqdq | M::Vpunpckhqdq | M::Unpckhpd | M::Vunpckhpd => pair(builder, 8, 8),
+        M::Pshufd => shuffled(builder),
+        M::Vinserti128 | M::Vinsertf128 => inserted(builder),
+        M::Vextracti128 | M::Vextractf128 => extracted(builder),
+        M::Pinsrd | M::Pinsrq => element_in(builder),
+        M::Pextrd | M::Pextrq => element_out(builder),
+        mnemonic if is_scalar(mnemonic) => scalar(builder),
+        mnemonic => by_lane(builder, lane_bytes(mnemonic)?),
     }
 }
 
@@ -65,12 +65,18 @@ fn span(register: Register, from: u8, bytes: u8) -> Option<Span> {
 }
 
 /// Part of operand `index`, which is a register or memory.
-fn operand(draft: &Draft<'_>, index: u32, write: bool, from: u8, bytes: u8) -> Option<Span> {
-    if let Some(register) = draft.register(index) {
+fn operand(
+    builder: &MeaningBuilder<'_>,
+    index: u32,
+    write: bool,
+    from: u8,
+    bytes: u8,
+) -> Option<Span> {
+    if let Some(register) = builder.register(index) {
         return span(register, from, bytes);
     }
-    (draft.instruction.op_kind(index) == OpKind::Memory).then_some(())?;
-    let slots = if write { draft.writes() } else { draft.reads() };
+    (builder.instruction.op_kind(index) == OpKind::Memory).then_some(())?;
+    let slots = if write { builder.writes() } else { builder.reads() };
     // Memory holds just what is moved, whatever half of the register it goes to.
     slots.first().map(|slot| Span { from: 0, bytes: slot.bytes.min(bytes.into()), ..*slot })
 }
@@ -81,11 +87,11 @@ fn copy(to: Span, from: Span) -> Flow {
 }
 
 /// Everything of the target that is above `bytes` and becomes zero.
-fn zeros_above(draft: &Draft<'_>, to: Register, bytes: u8) -> Option<Flow> {
+fn zeros_above(builder: &MeaningBuilder<'_>, to: Register, bytes: u8) -> Option<Flow> {
     let zero = match (parts::general(to), parts::vector(to)) {
         (Some((number, _, _)), _) if bytes < 8 => Parts::general(number, bytes, 8 - bytes),
         (_, Some((number, size))) => {
-            let end = if draft.is_vex() { 32 } else { size };
+            let end = if builder.is_vex() { 32 } else { size };
             Parts::vector(number, bytes, end.saturating_sub(bytes))
         }
         _ => Parts::NONE,
@@ -94,77 +100,77 @@ fn zeros_above(draft: &Draft<'_>, to: Register, bytes: u8) -> Option<Flow> {
 }
 
 /// Moves of all there is: vectors, or 4 and 8 bytes with zeros above.
-fn whole(draft: &Draft<'_>) -> Option<Vec<Flow>> {
+fn whole(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
     use Mnemonic as M;
-    let any_mmx = (0..2).filter_map(|index| draft.register(index)).any(Register::is_mm);
+    let any_mmx = (0..2).filter_map(|index| builder.register(index)).any(Register::is_mm);
     if any_mmx {
         return None;
     }
-    let bytes = match draft.instruction.mnemonic() {
+    let bytes = match builder.instruction.mnemonic() {
         M::Movd | M::Vmovd | M::Movq | M::Vmovq => {
-            let general = (0..2).filter_map(|index| draft.register(index));
+            let general = (0..2).filter_map(|index| builder.register(index));
             let size = general.filter(|register| register.is_gpr()).map(Register::size).next();
-            let memory = draft.memory.first().map(|operand| usize::from(operand.bytes));
+            let memory = builder.memory.first().map(|operand| usize::from(operand.bytes));
             size.or(memory).unwrap_or(8) as u8
         }
-        _ => (0..2).filter_map(|index| draft.register(index)).next()?.size() as u8,
+        _ => (0..2).filter_map(|index| builder.register(index)).next()?.size() as u8,
     };
-    let flow = copy(operand(draft, 0, true, 0, bytes)?, operand(draft, 1, false, 0, bytes)?);
-    let zero = draft.register(0).and_then(|to| zeros_above(draft, to, bytes));
+    let flow = copy(operand(builder, 0, true, 0, bytes)?, operand(builder, 1, false, 0, bytes)?);
+    let zero = builder.register(0).and_then(|to| zeros_above(builder, to, bytes));
     Some(std::iter::once(flow).chain(zero).collect())
 }
 
 /// MOVSS and MOVSD: a load clears the rest, a move between registers keeps it.
-fn low(draft: &Draft<'_>, bytes: u8) -> Option<Vec<Flow>> {
-    let last = draft.instruction.op_count() - 1;
-    let flow = copy(operand(draft, 0, true, 0, bytes)?, operand(draft, last, false, 0, bytes)?);
+fn low(builder: &MeaningBuilder<'_>, bytes: u8) -> Option<Vec<Flow>> {
+    let last = builder.instruction.op_count() - 1;
+    let flow = copy(operand(builder, 0, true, 0, bytes)?, operand(builder, last, false, 0, bytes)?);
     let mut flows = vec![flow];
-    if let Some(to) = draft.register(0) {
-        if draft.register(last).is_none() {
-            flows.extend(zeros_above(draft, to, bytes));
+    if let Some(to) = builder.register(0) {
+        if builder.register(last).is_none() {
+            flows.extend(zeros_above(builder, to, bytes));
         } else if last == 2 {
             let rest = 16 - bytes;
-            flows.push(copy(span(to, bytes, rest)?, operand(draft, 1, false, bytes, rest)?));
-            flows.extend(zeros_above(draft, to, 16));
+            flows.push(copy(span(to, bytes, rest)?, operand(builder, 1, false, bytes, rest)?));
+            flows.extend(zeros_above(builder, to, 16));
         }
     }
     Some(flows)
 }
 
 /// MOVLPS, MOVHPS and their like: eight bytes of memory to or from one half.
-fn half(draft: &Draft<'_>, at: u8) -> Option<Vec<Flow>> {
-    let last = draft.instruction.op_count() - 1;
-    if draft.register(0).is_none() {
+fn half(builder: &MeaningBuilder<'_>, at: u8) -> Option<Vec<Flow>> {
+    let last = builder.instruction.op_count() - 1;
+    if builder.register(0).is_none() {
         return Some(vec![copy(
-            operand(draft, 0, true, 0, 8)?,
-            operand(draft, last, false, at, 8)?,
+            operand(builder, 0, true, 0, 8)?,
+            operand(builder, last, false, at, 8)?,
         )]);
     }
-    let to = draft.register(0)?;
-    let mut flows = vec![copy(span(to, at, 8)?, operand(draft, last, false, 0, 8)?)];
+    let to = builder.register(0)?;
+    let mut flows = vec![copy(span(to, at, 8)?, operand(builder, last, false, 0, 8)?)];
     if last == 2 {
-        flows.push(copy(span(to, 8 - at, 8)?, operand(draft, 1, false, 8 - at, 8)?));
-        flows.extend(zeros_above(draft, to, 16));
+        flows.push(copy(span(to, 8 - at, 8)?, operand(builder, 1, false, 8 - at, 8)?));
+        flows.extend(zeros_above(builder, to, 16));
     }
     Some(flows)
 }
 
 /// The low half from eight bytes of one operand, the high half from eight of the other.
-fn pair(draft: &Draft<'_>, first: u8, second: u8) -> Option<Vec<Flow>> {
-    let to = draft.register(0).filter(|register| register.is_xmm())?;
-    let last = draft.instruction.op_count() - 1;
+fn pair(builder: &MeaningBuilder<'_>, first: u8, second: u8) -> Option<Vec<Flow>> {
+    let to = builder.register(0).filter(|register| register.is_xmm())?;
+    let last = builder.instruction.op_count() - 1;
     let left = if last == 2 { 1 } else { 0 };
-    let from = operand(draft, last, false, second, 8)?;
+    let from = operand(builder, last, false, second, 8)?;
     let from = match from.side {
         Side::Memory(_) => Span { from: second.into(), ..from },
         _ => from,
     };
     let mut flows = vec![copy(span(to, 8, 8)?, from)];
     if first != 0 || last == 2 {
-        flows.push(copy(span(to, 0, 8)?, operand(draft, left, false, first, 8)?));
+        flows.push(copy(span(to, 0, 8)?, operand(builder, left, false, first, 8)?));
     }
-    if draft.is_vex() {
-        flows.extend(zeros_above(draft, to, 16));
+    if builder.is_vex() {
+        flows.extend(zeros_above(builder, to, 16));
     }
     Some(flows)
 }
@@ -185,56 +191,56 @@ fn swapped_halves(flows: Vec<Flow>) -> Vec<Flow> {
         .collect()
 }
 
-fn shuffled(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let to = draft.register(0)?;
-    let order = draft.instruction.immediate8();
-    let memory = draft.register(1).is_none();
+fn shuffled(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let to = builder.register(0)?;
+    let order = builder.instruction.immediate8();
+    let memory = builder.register(1).is_none();
     (0..4u8)
         .map(|lane| {
             let from = (order >> (2 * lane) & 3) * 4;
             let source = match memory {
-                true => Span { from: from.into(), bytes: 4, ..*draft.reads().first()? },
-                false => operand(draft, 1, false, from, 4)?,
+                true => Span { from: from.into(), bytes: 4, ..*builder.reads().first()? },
+                false => operand(builder, 1, false, from, 4)?,
             };
             Some(copy(span(to, lane * 4, 4)?, source))
         })
         .collect()
 }
 
-fn inserted(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let to = draft.register(0)?;
-    let at = (draft.instruction.immediate8() & 1) * 16;
+fn inserted(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let to = builder.register(0)?;
+    let at = (builder.instruction.immediate8() & 1) * 16;
     Some(vec![
-        copy(span(to, at, 16)?, operand(draft, 2, false, 0, 16)?),
-        copy(span(to, 16 - at, 16)?, operand(draft, 1, false, 16 - at, 16)?),
+        copy(span(to, at, 16)?, operand(builder, 2, false, 0, 16)?),
+        copy(span(to, 16 - at, 16)?, operand(builder, 1, false, 16 - at, 16)?),
     ])
 }
 
-fn extracted(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let at = (draft.instruction.immediate8() & 1) * 16;
-    let flow = copy(operand(draft, 0, true, 0, 16)?, operand(draft, 1, false, at, 16)?);
-    let zero = draft.register(0).and_then(|to| zeros_above(draft, to, 16));
+fn extracted(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let at = (builder.instruction.immediate8() & 1) * 16;
+    let flow = copy(operand(builder, 0, true, 0, 16)?, operand(builder, 1, false, at, 16)?);
+    let zero = builder.register(0).and_then(|to| zeros_above(builder, to, 16));
     Some(std::iter::once(flow).chain(zero).collect())
 }
 
-fn element_bytes(draft: &Draft<'_>) -> u8 {
-    let eight = [Mnemonic::Pinsrq, Mnemonic::Pextrq].contains(&draft.instruction.mnemonic());
+fn element_bytes(builder: &MeaningBuilder<'_>) -> u8 {
+    let eight = [Mnemonic::Pinsrq, Mnemonic::Pextrq].contains(&builder.instruction.mnemonic());
     if eight { 8 } else { 4 }
 }
 
-fn element_in(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let bytes = element_bytes(draft);
-    let at = draft.instruction.immediate8() & (16 / bytes - 1);
-    let to = span(draft.register(0)?, at * bytes, bytes)?;
-    Some(vec![copy(to, operand(draft, 1, false, 0, bytes)?)])
+fn element_in(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let bytes = element_bytes(builder);
+    let at = builder.instruction.immediate8() & (16 / bytes - 1);
+    let to = span(builder.register(0)?, at * bytes, bytes)?;
+    Some(vec![copy(to, operand(builder, 1, false, 0, bytes)?)])
 }
 
-fn element_out(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let bytes = element_bytes(draft);
-    let at = draft.instruction.immediate8() & (16 / bytes - 1);
-    let from = span(draft.register(1)?, at * bytes, bytes)?;
-    let flow = copy(operand(draft, 0, true, 0, bytes)?, from);
-    let zero = draft.register(0).and_then(|to| zeros_above(draft, to, bytes));
+fn element_out(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let bytes = element_bytes(builder);
+    let at = builder.instruction.immediate8() & (16 / bytes - 1);
+    let from = span(builder.register(1)?, at * bytes, bytes)?;
+    let flow = copy(operand(builder, 0, true, 0, bytes)?, from);
+    let zero = builder.register(0).and_then(|to| zeros_above(builder, to, bytes));
     Some(std::iter::once(flow).chain(zero).collect())
 }
 
@@ -265,9 +271,9 @@ fn scalar_bytes(name: &str, target: bool) -> u8 {
 }
 
 /// Only the low element is read and written; a third operand supplies the rest.
-fn scalar(draft: &Draft<'_>) -> Option<Vec<Flow>> {
-    let name = name(draft.instruction.mnemonic());
-    let instruction = draft.instruction;
+fn scalar(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
+    let name = name(builder.instruction.mnemonic());
+    let instruction = builder.instruction;
     let last_register = (0..instruction.op_count())
         .rev()
         .find(|index| !is_immediate(instruction.op_kind(*index)))?;
@@ -276,7 +282,7 @@ fn scalar(draft: &Draft<'_>) -> Option<Vec<Flow>> {
     let converts = name.contains("cvt");
     let mut values = Parts::NONE;
     for index in 0..=last_register {
-        let Some(register) = draft.register(index) else { continue };
+        let Some(register) = builder.register(index) else { continue };
         let is_target = index == 0 && (three && !fused || converts || name.contains("sqrt"));
         let is_target = is_target || index == 0 && name.contains("round");
         if is_target || three && converts && index == 1 {
@@ -287,26 +293,26 @@ fn scalar(draft: &Draft<'_>) -> Option<Vec<Flow>> {
             None => Parts::of(register),
         };
     }
-    let uses = Uses { values, reads: draft.reads(), ..Uses::default() };
-    let (flags, constant) = draft.flags();
+    let uses = Uses { values, reads: builder.reads(), ..Uses::default() };
+    let (flags, constant) = builder.flags();
     let mut flows = Vec::new();
     let compares = name.contains("comi");
-    let to = draft.register(0)?;
+    let to = builder.register(0)?;
     match (parts::general(to), parts::vector(to)) {
         _ if compares => flows.push(Flow::combined(flags, uses)),
         (Some((number, _, bytes)), _) => {
             flows.push(Flow::combined(Parts::general(number, 0, bytes), uses));
-            flows.extend(zeros_above(draft, to, bytes));
+            flows.extend(zeros_above(builder, to, bytes));
         }
         (_, Some((number, _))) => {
             let bytes = scalar_bytes(&name, true);
             flows.push(Flow::combined(Parts::vector(number, 0, bytes), uses));
             if three && !fused {
                 let rest = 16 - bytes;
-                flows.push(copy(span(to, bytes, rest)?, operand(draft, 1, false, bytes, rest)?));
+                flows.push(copy(span(to, bytes, rest)?, operand(builder, 1, false, bytes, rest)?));
             }
-            if draft.is_vex() {
-                flows.extend(zeros_above(draft, to, 16));
+            if builder.is_vex() {
+                flows.extend(zeros_above(builder, to, 16));
             }
         }
         _ => return None,
@@ -347,11 +353,11 @@ fn lane_bytes(mnemonic: Mnemonic) -> Option<u8> {
 }
 
 /// Each lane of the target from the same lane of the operands.
-fn by_lane(draft: &Draft<'_>, width: u8) -> Option<Vec<Flow>> {
-    let to = draft.register(0)?;
+fn by_lane(builder: &MeaningBuilder<'_>, width: u8) -> Option<Vec<Flow>> {
+    let to = builder.register(0)?;
     let (number, size) = parts::vector(to)?;
-    let sources: &[u32] = if draft.instruction.op_count() == 3 { &[1, 2] } else { &[0, 1] };
-    if draft.same_registers(sources[0], sources[1]) {
+    let sources: &[u32] = if builder.instruction.op_count() == 3 { &[1, 2] } else { &[0, 1] };
+    if builder.same_registers(sources[0], sources[1]) {
         // Zero idioms, and AND or OR with itself; rare enough for the general rule.
         return None;
     }
@@ -359,18 +365,18 @@ fn by_lane(draft: &Draft<'_>, width: u8) -> Option<Vec<Flow>> {
     for from in (0..size).step_by(width.into()) {
         let mut uses = Uses::default();
         for index in sources {
-            match draft.register(*index) {
+            match builder.register(*index) {
                 Some(register) => uses.values |= span(register, from, width)?.parts(),
                 None => {
-                    let slot = *draft.reads().first()?;
+                    let slot = *builder.reads().first()?;
                     uses.reads.push(Span { from: from.into(), bytes: width.into(), ..slot });
                 }
             }
         }
         flows.push(Flow::combined(Parts::vector(number, from, width), uses));
     }
-    if draft.is_vex() {
-        flows.extend(zeros_above(draft, to, size));
+    if builder.is_vex() {
+        flows.extend(zeros_above(builder, to, size));
     }
     Some(flows)
 }

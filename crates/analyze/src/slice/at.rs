@@ -1,9 +1,9 @@
 //! One execution of an instruction, as those who walk through a trace see it.
 
-use crate::dependence::Moment;
-use crate::dependence::block::{Block, Blocks, Exit, Static};
+use crate::dependence::block::{Blocks, Exit, Static, Superblock};
 use crate::dependence::trace::{When, address};
 use crate::semantics::Meaning;
+use base::StepCount;
 use base::Tick;
 use events::shape::Source;
 
@@ -11,7 +11,7 @@ use events::shape::Source;
 pub struct Record<'w> {
     pub when: When,
     pub exit: &'w Exit,
-    pub block: &'w Block,
+    pub block: &'w Superblock,
     pub payload: &'w [u8],
     pub explicit: &'w [u8],
 }
@@ -29,8 +29,8 @@ impl<'r> At<'r> {
         &self.instruction.meaning
     }
 
-    pub fn moment(&self) -> Moment {
-        Moment(self.record.when.moment.0 + u64::from(self.index))
+    pub fn moment(&self) -> StepCount {
+        StepCount(self.record.when.moment.0 + u64::from(self.index))
     }
 
     /// Its position, in the blocks of the trace.

@@ -1,10 +1,13 @@
 //! What to ask about the end of a program: the value that was wrong when it ended.
 
 use super::question::{Follow, Question, Wants};
+use crate::dependence::Trace;
 use crate::dependence::query::{Executed, Nth};
-use crate::dependence::{Moment, Trace};
 use crate::semantics::{Meaning, Parts, Side};
-use iced_x86::{Decoder, DecoderOptions, InstructionInfoFactory, Mnemonic, OpKind};
+use base::StepCount;
+use iced_x86::{
+    Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic, OpKind, Register,
+};
 
 /// How a program ended, as plain data.
 #[derive(Clone, Debug)]
@@ -17,6 +20,10 @@ pub enum Ended {
         code: Vec<u8>,
         /// The stack pointer.
         stack: u64,
+        /// General registers that point to memory that is there, by the processor's number.
+        pointers: Vec<u8>,
+        /// The bytes of the instruction that was executed before, and the general registers.
+        before: Option<(Vec<u8>, [u64; 16])>,
     },
     /// It gave up: `abort`, an assertion, a check of the C library.
     GaveUp {
@@ -39,7 +46,7 @@ pub struct Asked {
     /// The thread.
     pub thread: u32,
     /// The moment.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// What is wanted.
     pub wants: Wants,
     /// In words: what the wanted value was to the program.
@@ -59,11 +66,19 @@ impl Asked {
 /// What to ask about an end, the best question first; none if the trace holds nothing.
 #[must_use]
 pub fn ask(trace: &Trace, ended: &Ended) -> Vec<Asked> {
-    let last = trace.last_executed(trace.last_thread(), Moment(trace.len()));
+    let last = trace.last_executed(trace.last_thread(), StepCount(trace.len()));
     let Some(last) = last else { return Vec::new() };
     match ended {
-        Ended::Fault { pc, code, stack } if !code.is_empty() => {
-            vec![fault(trace, &last, *pc, code, *stack)]
+        Ended::Fault { pc, code, stack, pointers, before } if !code.is_empty() => {
+            let code = Decoder::with_ip(64, code, *pc, DecoderOptions::NONE).decode();
+            let before = before.as_ref().map(|(bytes, general)| {
+                let at = trace.blocks.statics[last.instruction as usize].pc;
+                (Decoder::with_ip(64, bytes, at, DecoderOptions::NONE).decode(), general)
+            });
+            match before.and_then(|(before, general)| sum(&code, &before, general)) {
+                Some(addends) => addends.map(|one| one.asked(&last, *pc)).into(),
+                None => fault(trace, &last, &code, *stack, pointers),
+            }
         }
         Ended::Fault { .. } => vec![jumped(trace, &last)],
         Ended::GaveUp { calls } => {
@@ -78,7 +93,7 @@ pub fn ask(trace: &Trace, ended: &Ended) -> Vec<Asked> {
 fn exit(trace: &Trace, last: &Executed) -> Asked {
     Asked {
         thread: last.thread,
-        moment: Moment(trace.len()),
+        moment: StepCount(trace.len()),
         wants: Wants { parts: Parts::general(7, 0, 8), ..Wants::default() },
         words: "the exit code".into(),
         pc: None,
@@ -90,18 +105,25 @@ fn stopped(trace: &Trace, last: &Executed) -> Asked {
     let pc = trace.blocks.statics[last.instruction as usize].pc;
     Asked {
         thread: last.thread,
-        moment: Moment(trace.len()),
+        moment: StepCount(trace.len()),
         wants: Wants { control: Some(pc), ..Wants::default() },
         words: THE_WAY.into(),
         pc: Some(pc),
     }
 }
 
-/// An instruction faulted: the registers that formed its address, or a divisor.
-fn fault(trace: &Trace, last: &Executed, pc: u64, code: &[u8], stack: u64) -> Asked {
-    let instruction = Decoder::with_ip(64, code, pc, DecoderOptions::NONE).decode();
-    let meaning = Meaning::of(&instruction, &mut InstructionInfoFactory::new());
+/// An instruction faulted: the registers that formed its address, or a divisor. Base and index are asked
+/// about one by one, so that the way of the one that is right does not bury that of the other.
+fn fault(
+    trace: &Trace,
+    last: &Executed,
+    instruction: &Instruction,
+    stack: u64,
+    pointers: &[u8],
+) -> Vec<Asked> {
+    let meaning = Meaning::of(instruction, &mut InstructionInfoFactory::new());
     let divides = matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv);
+    let (thread, moment, pc) = (last.thread, StepCount(trace.len()), Some(instruction.ip()));
     let (mut wants, mut words) = (Wants::default(), "a value that the instruction used");
     if instruction.mnemonic() == Mnemonic::Ret {
         wants.memory.push((stack, 8));
@@ -109,6 +131,15 @@ fn fault(trace: &Trace, last: &Executed, pc: u64, code: &[u8], stack: u64) -> As
     } else if divides && instruction.op0_kind() == OpKind::Register {
         wants.parts = Parts::of(instruction.op0_register());
         words = "the divisor";
+    } else if let Some(asked) = base_and_index(instruction, pointers).filter(|_| !divides) {
+        let asked = asked.map(|(register, words)| Asked {
+            thread,
+            moment,
+            wants: Wants { parts: Parts::of(register), ..Wants::default() },
+            words: words.into(),
+            pc,
+        });
+        return asked.into();
     } else if !meaning.addresses().is_empty() && !divides {
         wants.parts = meaning.addresses();
         words = "the pointer";
@@ -119,9 +150,72 @@ fn fault(trace: &Trace, last: &Executed, pc: u64, code: &[u8], stack: u64) -> As
         let executed = Executed { addresses: Vec::new(), ..last.clone() };
         wants.parts = trace.used(&executed).0 | meaning.addresses();
     }
-    let (thread, moment) = (last.thread, Moment(trace.len()));
-    Asked { thread, moment, wants, words: words.into(), pc: Some(pc) }
+    vec![Asked { thread, moment, wants, words: words.into(), pc }]
 }
+
+/// The registers that formed an address together, the one that is to blame first: the index if the base
+/// points to memory.
+fn base_and_index(
+    instruction: &Instruction,
+    pointers: &[u8],
+) -> Option<[(Register, &'static str); 2]> {
+    let (base, index) = (instruction.memory_base(), instruction.memory_index());
+    let general = base.is_gpr64() && index.is_gpr64() && base != index && base != Register::RSP;
+    if !general {
+        return None;
+    }
+    let points = |register: Register| pointers.contains(&(register.number() as u8));
+    // Without a scale the processor does not care which is which.
+    let swapped = instruction.memory_index_scale() == 1 && points(index) && !points(base);
+    let (base, index) = if swapped { (index, base) } else { (base, index) };
+    let (pointer, number) = ((base, "the pointer"), (index, "the index"));
+    Some(if points(base) { [number, pointer] } else { [pointer, number] })
+}
+
+/// A part of an address, and what it was to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Addend {
+    register: Register,
+    words: &'static str,
+}
+
+impl Addend {
+    /// Asks where it came from, before the instruction that added it.
+    fn asked(self, last: &Executed, pc: u64) -> Asked {
+        let wants = Wants { parts: Parts::of(self.register), ..Wants::default() };
+        let (thread, moment, words) = (last.thread, last.moment, self.words.into());
+        Asked { thread, moment, wants, words, pc: Some(pc) }
+    }
+}
+
+/// Code that is not optimised adds pointer and index before it goes there. Its parts, the one that is to blame
+/// first: the pointer if it cannot be one.
+fn sum(fault: &Instruction, before: &Instruction, general: &[u64; 16]) -> Option<[Addend; 2]> {
+    let (total, added) = (before.op0_register(), before.op1_register());
+    let adds = before.mnemonic() == Mnemonic::Add
+        && before.next_ip() == fault.ip()
+        && before.op1_kind() == OpKind::Register
+        && before.op0_kind() == OpKind::Register
+        && total.is_gpr64()
+        && total != added
+        && fault.memory_base() == total
+        && fault.memory_index() == Register::None;
+    adds.then_some(())?;
+    let value = |register: Register| general[register.number()];
+    let first = value(total).wrapping_sub(value(added));
+    let may_point = |value: u64| (LOWEST..HIGHEST).contains(&value);
+    // Which of the two is the pointer compilers leave open; it comes first, mostly.
+    let swapped = !may_point(first) && may_point(value(added));
+    let (base, index) = if swapped { (added, total) } else { (total, added) };
+    let pointer = Addend { register: base, words: "the pointer" };
+    let index = Addend { register: index, words: "the index" };
+    let blameless = may_point(first) || swapped;
+    Some(if blameless { [index, pointer] } else { [pointer, index] })
+}
+
+/// Between these are the addresses that programs have.
+const LOWEST: u64 = 0x1_0000;
+const HIGHEST: u64 = 1 << 47;
 
 /// Control went where there is no code: where did the last instruction have that from?
 fn jumped(trace: &Trace, last: &Executed) -> Asked {
@@ -166,8 +260,7 @@ const GIVEN_POINTERS: [&str; 6] =
 /// noticed something; and what was the library given?
 fn gave_up(trace: &Trace, last: &Executed, calls: &[(Option<String>, u64)]) -> Vec<Asked> {
     let named = |name: &Option<String>, list: &[&str]| {
-        let name = name.as_deref().unwrap_or("").trim_start_matches("__GI_");
-        let name = name.trim_start_matches('_');
+        let name = symbols::plain_name(name.as_deref().unwrap_or_default());
         list.iter().any(|known| name.starts_with(known))
     };
     let mut asked = Vec::new();
@@ -191,4 +284,31 @@ fn gave_up(trace: &Trace, last: &Executed, calls: &[(Option<String>, u64)]) -> V
     }
     ask(own.1, &control, "what decided that it gives up");
     asked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_was_added_up_has_two_parts_and_the_wrong_one_comes_first() {
+        const INDEX: &str = "the index";
+        // add rax, rdx; movzx eax, byte ptr [rax]
+        let decode = |bytes: &[u8], ip| Decoder::with_ip(64, bytes, ip, 0).decode();
+        let before = decode(&[0x48, 0x01, 0xd0], 0x1000);
+        let fault = decode(&[0x0f, 0xb6, 0x00], 0x1003);
+        let first = |base: u64, index: u64| {
+            let mut general = [0; 16];
+            (general[0], general[2]) = (base.wrapping_add(index), index);
+            let [first, other] = sum(&fault, &before, &general).expect("a sum");
+            assert_ne!(first.register, other.register);
+            (first.register, first.words)
+        };
+        assert_eq!(first(0, 7), (Register::RAX, "the pointer"));
+        assert_eq!(first(0x5555_5555_9000, 1 << 40), (Register::RDX, INDEX));
+        assert_eq!(first(3 << 50, 0x5555_5555_9000), (Register::RAX, INDEX), "the other way round");
+        // Another register, and an instruction that does not come next.
+        assert_eq!(sum(&decode(&[0x0f, 0xb6, 0x03], 0x1003), &before, &[0; 16]), None);
+        assert_eq!(sum(&decode(&[0x0f, 0xb6, 0x00], 0x1004), &before, &[0; 16]), None);
+    }
 }

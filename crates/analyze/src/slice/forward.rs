@@ -6,10 +6,11 @@
 //! that goes back: an execution is in it if and only if the value is in its own slice.
 //!
 //! Parts: `marks` (what is marked, and by whom), `frames` (who decided about what is executed),
-//! `flows` (what an instruction makes of marks).
+//! `flows` (what an instruction makes of marks), `kernel` (what a system call does).
 
 mod flows;
 mod frames;
+mod kernel;
 mod marks;
 
 use super::at::{At, Record};
@@ -17,13 +18,16 @@ use super::graph::{Because, Edge, Kind, Node, Slice, What};
 use super::instances::Instances;
 use super::members::Members;
 use super::question::{Follow, Question};
-use super::wanters::Found;
+use super::wanters::Reasons;
 use crate::dependence::Trace;
 use crate::dependence::system_calls::HANDLER_REGISTERS;
-use crate::dependence::trace::{Item, Unwinding, When, address, slots};
+use crate::dependence::trace::{Item, Unwinding, When, address, ranges, slots};
 use crate::semantics::{Form, Parts};
+use base::StepCount;
+use base::Tick;
 use flows::Made;
 use frames::Frames;
+use kernel::Call;
 use marks::{Memory, NO_NODE, Registers};
 use rustc_hash::FxHashMap;
 
@@ -32,10 +36,18 @@ use rustc_hash::FxHashMap;
 struct Thread {
     marked: Registers,
     frames: Frames,
-    /// The node of the last system call's instruction, if it takes part.
-    syscall: Option<u32>,
+    /// The last instruction, if it made a system call.
+    call: Option<Call>,
     /// That of the last branch, jump, call or return, if it takes part in deciding.
     led: Option<u32>,
+}
+
+/// An execution that may take part: which instruction, when, for which time.
+struct Ran {
+    instruction: u32,
+    moment: StepCount,
+    tick: Tick,
+    instance: i64,
 }
 
 /// A walk forward through a trace.
@@ -90,16 +102,10 @@ impl<'a> Forward<'a> {
                 self.instances.pass(id);
             }
             Item::Syscall { number, arguments, answer } => {
-                let rax = Parts::general(0, 0, 8);
-                self.current.marked.clear(rax);
-                if let Some(node) = self.current.syscall {
-                    self.current.marked.set(self.unpruned(rax), node);
-                    if let Some(node) = self.slice.nodes.get_mut(node as usize) {
-                        node.what = What::Syscall { number, arguments, answer };
-                    }
-                }
+                self.answered(What::Syscall { number, arguments, answer });
             }
-            Item::Wrote(ranges) => self.wrote(ranges),
+            Item::Read(read) => self.kernel_read(ranges(read)),
+            Item::Wrote(written) => self.wrote(ranges(written)),
             Item::Unwound { slots: left, by } => {
                 slots(left).for_each(|slot| self.current.frames.unwound(slot));
                 self.landed(by);
@@ -126,22 +132,8 @@ impl<'a> Forward<'a> {
         }
     }
 
-    /// A system call wrote memory. Large ranges are mappings, whose contents nobody made.
-    fn wrote(&mut self, ranges: &[u8]) {
-        for range in ranges.chunks_exact(16) {
-            let number = |from: usize| {
-                u64::from_le_bytes(range[from..from + 8].try_into().expect("eight bytes"))
-            };
-            let (address, bytes) = (number(0), number(8));
-            self.memory.clear(address, bytes);
-            if let Some(node) = self.current.syscall.filter(|_| bytes < LARGEST_RESULT) {
-                self.mark_range(address, bytes, node);
-            }
-        }
-    }
-
     fn path(&mut self, record: &Record<'_>) {
-        self.current.led = None;
+        (self.current.led, self.current.call) = (None, None);
         let first = self.question.moment.0.saturating_sub(record.when.moment.0);
         let begun = record.exit.begun();
         let room = self.question.to.0 - record.when.moment.0;
@@ -204,7 +196,7 @@ impl<'a> Forward<'a> {
         let exit = record.exit;
         if self.current.marked.meets(&(exit.uses | exit.defines))
             || record.block.irregular
-            || self.current.syscall.is_some()
+            || exit.calls_kernel
             || self.question.follow == Follow::Full && self.current.frames.top().is_decided()
         {
             return true;
@@ -220,7 +212,7 @@ impl<'a> Forward<'a> {
     }
 
     fn instruction(&mut self, at: &At<'_>) {
-        let (mut found, mut made) = (Found::new(), Made::default());
+        let (mut found, mut made) = (Reasons::new(), Made::default());
         let decided = self.decided(at);
         if let Some((node, because)) = decided {
             found.push((node, Kind::Control, because));
@@ -232,7 +224,8 @@ impl<'a> Forward<'a> {
         }
         let decision = meaning.decides.as_ref().is_some_and(|uses| self.used(at, uses, &mut found));
         let takes_part = decided.is_some() || decision || made.is_some();
-        let node = if takes_part { self.include(at, &found) } else { None };
+        let node = takes_part.then(|| self.ran(at));
+        let node = node.and_then(|ran| self.include(&ran, &found));
         made.keep(node.is_some());
         if node.is_some() && decided.is_some() {
             made.all(meaning.frame);
@@ -245,7 +238,7 @@ impl<'a> Forward<'a> {
         match meaning.form {
             Form::Call(_) | Form::IndirectCall | Form::Return => self.cross(at, led),
             Form::Branch(_) | Form::IndirectJump | Form::Jump(_) => self.branch(at, led),
-            Form::Syscall => self.current.syscall = led,
+            Form::Syscall => self.current.call = Some(self.calls(at, led)),
             _ => {}
         }
     }
@@ -299,20 +292,28 @@ impl<'a> Forward<'a> {
         }
     }
 
+    /// An execution. Which one it is matters only if it is kept.
+    fn ran(&mut self, at: &At<'_>) -> Ran {
+        let (blocks, kept) = (&self.trace.blocks, self.slice.nodes.len() < self.question.nodes);
+        let instance = if kept { self.instances.forwards(blocks, at) as i64 } else { 0 };
+        let (moment, tick) = (at.moment(), at.tick(blocks));
+        Ran { instruction: at.id, moment, tick, instance }
+    }
+
     /// Takes an execution into the slice; its node if what it makes is followed.
-    fn include(&mut self, at: &At<'_>, found: &Found) -> Option<u32> {
+    fn include(&mut self, ran: &Ran, found: &Reasons) -> Option<u32> {
         let threads = &self.question.threads;
         if !threads.is_empty() && !threads.contains(&self.number) {
             return None;
         }
-        *self.slice.counts.entry((self.number, at.id)).or_insert(0) += 1;
-        self.members.add(at.moment());
-        let node = self.node(at, found);
+        *self.slice.counts.entry((self.number, ran.instruction)).or_insert(0) += 1;
+        self.members.add(ran.moment);
+        let node = self.node(ran, found);
         let kept = self.slice.nodes.get(node as usize);
         kept.is_none_or(|kept| kept.depth < self.question.depth).then_some(node)
     }
 
-    fn node(&mut self, at: &At<'_>, found: &Found) -> u32 {
+    fn node(&mut self, ran: &Ran, found: &Reasons) -> u32 {
         if self.slice.nodes.len() >= self.question.nodes {
             self.slice.cut |= self.question.nodes > 0;
             return NO_NODE;
@@ -322,11 +323,11 @@ impl<'a> Forward<'a> {
         let depth = kept.clone().map(|(on, ..)| self.slice.nodes[*on as usize].depth + 1).min();
         self.slice.nodes.push(Node {
             what: What::Executed,
-            instruction: Some(at.id),
+            instruction: Some(ran.instruction),
             thread: self.number,
-            moment: at.moment(),
-            tick: Some(at.tick(&self.trace.blocks)),
-            instance: self.instances.forwards(&self.trace.blocks, at) as i64,
+            moment: ran.moment,
+            tick: Some(ran.tick),
+            instance: ran.instance,
             frame,
             depth: depth.unwrap_or(1),
         });
@@ -363,6 +364,3 @@ impl<'a> Forward<'a> {
         self.memory.set(address, which, node, self.question.nodes > 0);
     }
 }
-
-/// System calls that write more than this map memory.
-const LARGEST_RESULT: u64 = 1 << 16;

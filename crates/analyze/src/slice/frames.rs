@@ -4,7 +4,7 @@
 //! of the question is not known, so at the bottom there is one without an address; a call that
 //! leaves it leads to another such.
 
-use super::wanters::Found;
+use super::wanters::Reasons;
 use crate::semantics::Parts;
 
 /// A frame while going back.
@@ -23,7 +23,7 @@ pub struct Frame {
     pub restores: Vec<Restore>,
     /// Of a handler that has returned: what is wanted of the registers that it interrupted, and by
     /// whom.
-    pub interrupted: (Parts, Found),
+    pub interrupted: (Parts, Reasons),
 }
 
 impl Frame {
@@ -62,7 +62,7 @@ pub struct Restore {
     /// When it was restored.
     pub moment: u64,
     /// Who wants it.
-    pub wanters: Found,
+    pub wanters: Reasons,
 }
 
 /// The frames of a thread, outermost first; never empty.

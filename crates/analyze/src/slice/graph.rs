@@ -1,8 +1,8 @@
 //! The answer: executions, and the edges between them.
 
 use super::question::Question;
-use crate::dependence::Moment;
 use crate::semantics::Parts;
+use base::StepCount;
 use base::Tick;
 use rustc_hash::FxHashMap;
 
@@ -64,7 +64,7 @@ pub struct Node {
     /// Its thread.
     pub thread: u32,
     /// When: instructions of all threads executed before.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// Ticks before it; nothing of the question, and of a system call made before the window.
     pub tick: Option<Tick>,
     /// Which execution of the instruction it is: from 1 on, or from -1, which is the last, if only
@@ -110,7 +110,7 @@ pub struct Edge {
 pub struct Frame {
     /// Who called, if the call is in the part of the window that was looked at: frame,
     /// instruction, which execution of it, when.
-    pub caller: Option<(u32, u32, i64, Moment)>,
+    pub caller: Option<(u32, u32, i64, StepCount)>,
     /// Address of its return address; 0 if not known.
     pub slot: u64,
 }
@@ -130,6 +130,8 @@ pub struct Slice {
     pub before: Vec<(u64, u64)>,
     /// Registers whose value was made before the window.
     pub registers_before: FxHashMap<u32, Parts>,
+    /// Who used memory of a frame that nothing had written since its function was entered: the node, the address.
+    pub unwritten: Vec<(u32, u64)>,
     /// Whether the limit of nodes was reached.
     pub cut: bool,
     /// How many instructions were gone through.

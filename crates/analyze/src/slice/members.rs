@@ -1,6 +1,6 @@
 //! A set of moments: which executions of a window take part.
 
-use crate::dependence::Moment;
+use base::StepCount;
 
 /// A set of moments of a window, a bit for each.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -10,7 +10,7 @@ pub struct Members {
 
 impl Members {
     /// Adds a moment.
-    pub fn add(&mut self, moment: Moment) {
+    pub fn add(&mut self, moment: StepCount) {
         let word = (moment.0 / 64) as usize;
         if word >= self.words.len() {
             self.words.resize(word + 1, 0);
@@ -20,7 +20,7 @@ impl Members {
 
     /// Whether a moment is in the set.
     #[must_use]
-    pub fn has(&self, moment: Moment) -> bool {
+    pub fn has(&self, moment: StepCount) -> bool {
         let word = self.words.get((moment.0 / 64) as usize);
         word.is_some_and(|word| word >> (moment.0 % 64) & 1 == 1)
     }
@@ -32,10 +32,10 @@ impl Members {
     }
 
     /// The moments, in order.
-    pub fn iter(&self) -> impl Iterator<Item = Moment> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = StepCount> + '_ {
         (0u64..).zip(&self.words).flat_map(|(number, word)| {
             let set = (0..64).filter(move |bit| word >> bit & 1 == 1);
-            set.map(move |bit| Moment(number * 64 + bit))
+            set.map(move |bit| StepCount(number * 64 + bit))
         })
     }
 }

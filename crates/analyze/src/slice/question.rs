@@ -4,9 +4,10 @@ use super::forward::Forward;
 use super::graph::{Kind, Slice};
 use super::members::Members;
 use super::walk::Walk;
+use crate::dependence::Trace;
 use crate::dependence::control::Control;
-use crate::dependence::{Moment, Trace};
 use crate::semantics::Parts;
+use base::StepCount;
 
 /// Which dependences to follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Wants {
     pub memory: Vec<(u64, u64)>,
     /// Why the instruction at this address comes to be executed.
     pub control: Option<u64>,
+    /// If a signal handler is entered at that very moment: whether what it interrupted is meant.
+    pub interrupted: bool,
 }
 
 /// A question.
@@ -47,7 +50,7 @@ pub struct Question<'a> {
     /// The thread.
     pub thread: u32,
     /// The moment: before the instruction that this many came before.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// What is wanted there.
     pub wants: Wants,
     /// Which dependences to follow.
@@ -55,9 +58,9 @@ pub struct Question<'a> {
     /// Control dependences, for [`Follow::Full`].
     pub control: Option<&'a Control>,
     /// Nothing before this moment is looked at.
-    pub from: Moment,
+    pub from: StepCount,
     /// Going forward, nothing from this moment on is looked at.
-    pub to: Moment,
+    pub to: StepCount,
     /// Only these executions take part, and what comes from others is not followed: a chop.
     pub within: Option<&'a Members>,
     /// Most executions of which edges are kept.
@@ -72,6 +75,15 @@ pub struct Question<'a> {
     pub threads: Vec<u32>,
     /// Whether saved and restored registers are passed by.
     pub bypass: bool,
+    /// Memory that nobody can write to, by address, in order: address, bytes. What is read there stands
+    /// for where it was read (a digit for a number), so the address is followed as a value.
+    pub constants: Vec<(u64, u64)>,
+    /// Code (by address) that keeps lists of its own, such as an allocator's: what it reads from memory is
+    /// not followed, as that leads to whoever used it before.
+    pub bookkeepers: Option<&'a dyn Fn(u64) -> bool>,
+    /// Whether memory of a frame that nothing has written since its function was entered is not followed to
+    /// whoever used that part of the stack before.
+    pub frames_begin_empty: bool,
     /// Code (by address) that is not the program's own. The calls that led there are looked for,
     /// also where that means to go further back than the values do.
     pub foreign: Option<&'a dyn Fn(u64) -> bool>,
@@ -83,15 +95,15 @@ const MOST_ATTEMPTS: usize = 32;
 impl<'a> Question<'a> {
     /// Everything about some values at a moment, with the usual limits.
     #[must_use]
-    pub fn new(thread: u32, moment: Moment, wants: Wants, follow: Follow) -> Self {
+    pub fn new(thread: u32, moment: StepCount, wants: Wants, follow: Follow) -> Self {
         Self {
             thread,
             moment,
             wants,
             follow,
             control: None,
-            from: Moment(0),
-            to: Moment::NEVER,
+            from: StepCount(0),
+            to: StepCount::NEVER,
             within: None,
             nodes: 100_000,
             depth: u32::MAX,
@@ -99,6 +111,9 @@ impl<'a> Question<'a> {
             prune_parts: Parts::NONE,
             threads: Vec::new(),
             bypass: true,
+            constants: Vec::new(),
+            bookkeepers: None,
+            frames_begin_empty: false,
             foreign: None,
         }
     }
@@ -126,6 +141,16 @@ impl<'a> Question<'a> {
     #[must_use]
     pub fn forward(&self, trace: &Trace) -> (Slice, Members) {
         Forward::new(trace, self).run()
+    }
+
+    /// What the address of a read is to whoever reads there.
+    pub(super) fn address_kind(&self, entry: bool, address: Option<u64>) -> Kind {
+        let inside = |address: u64| {
+            let behind = self.constants.partition_point(|(from, _)| *from <= address);
+            let last = behind.checked_sub(1).map(|last| self.constants[last]);
+            last.is_some_and(|(from, bytes)| address - from < bytes)
+        };
+        if entry && address.is_some_and(inside) { Kind::Value } else { Kind::Address }
     }
 
     /// Those of up to 64 bytes that are not pruned.

@@ -3,10 +3,10 @@
 
 use super::graph::What;
 use super::question::{Follow, Question, Wants};
-use crate::dependence::Moment;
 use crate::dependence::active::ActiveCall;
 use crate::dependence::trace::Trace;
 use crate::semantics::{Flow, Meaning, Parts};
+use base::StepCount;
 use rustc_hash::FxHashMap;
 use std::ops::ControlFlow;
 
@@ -26,12 +26,12 @@ pub struct Recursion {
     /// That call in the round before.
     pub before: ActiveCall,
     /// When the function was entered that made it.
-    pub entered: Moment,
+    pub entered: StepCount,
 }
 
 /// The recursion that is active at a moment, if there is one.
 #[must_use]
-pub fn find(trace: &Trace, thread: u32, at: Moment) -> Option<Recursion> {
+pub fn find(trace: &Trace, thread: u32, at: StepCount) -> Option<Recursion> {
     let mut calls: Vec<ActiveCall> = Vec::new();
     trace.active_calls(thread, at, |call| {
         calls.push(call);
@@ -51,17 +51,19 @@ pub fn find(trace: &Trace, thread: u32, at: Moment) -> Option<Recursion> {
         rounds,
         round: calls[last..last + length].to_vec(),
         before: calls[last + length],
-        entered: calls.get(last + length + 1).map_or(Moment(0), |call| Moment(call.moment.0 + 1)),
+        entered: calls
+            .get(last + length + 1)
+            .map_or(StepCount(0), |call| StepCount(call.moment.0 + 1)),
     })
 }
 
 /// A value at a moment.
-pub type Held = (Moment, Wants);
+pub type Held = (StepCount, Wants);
 
 /// Whether two values are the same because both were copied, byte for byte, from what was there
 /// at an earlier moment.
 #[must_use]
-pub fn are_copies(trace: &Trace, thread: u32, values: [Held; 2], since: Moment) -> bool {
+pub fn are_copies(trace: &Trace, thread: u32, values: [Held; 2], since: StepCount) -> bool {
     let [one, other] = values.map(|value| origin(trace, thread, value, since));
     one.is_some() && one == other
 }
@@ -71,7 +73,7 @@ fn origin(
     trace: &Trace,
     thread: u32,
     (moment, wants): Held,
-    since: Moment,
+    since: StepCount,
 ) -> Option<(Parts, Vec<u64>)> {
     let mut question = Question::new(thread, moment, wants, Follow::Thin);
     question.from = since;

@@ -13,8 +13,9 @@ use base::{Address, Place, Position};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Serialize;
 use std::collections::VecDeque;
+use std::path::Path;
 use symbols::unwind::StackEnd;
-use symbols::{FoundBy, Level, Memory, Program, Register, Registers, Scene, Stack};
+use symbols::{FoundBy, Level, Memory, Program, Register, Registers, Scene, Stack, plain_name};
 
 /// A statement in a slice.
 #[derive(Clone, Debug, Serialize)]
@@ -39,6 +40,15 @@ pub struct Statement {
     pub distance: u32,
     /// Whether it only hands values on: arguments, results and copies of local variables.
     pub hands_on: bool,
+    /// Whether a value was chosen here, or a way decided: what an explanation turns on.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub decisive: bool,
+    /// How far it is from what an explanation was asked for: statements, and one for each decision on the way.
+    #[serde(skip)]
+    pub cost: u32,
+    /// Whether it used memory of its frame that nothing had written: what an earlier call left on the stack.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub unwritten: bool,
     /// When it was last executed: in steps, and where exactly.
     #[serde(skip)]
     pub moment: u64,
@@ -108,6 +118,31 @@ struct Shown {
     instance: i64,
 }
 
+impl View {
+    /// For each statement, whether values lead to it from the question.
+    #[must_use]
+    pub fn reached_by_values(&self) -> Vec<bool> {
+        let count = self.statements.len();
+        if self.forward {
+            return vec![true; count];
+        }
+        // The question comes behind the statements.
+        let mut on = vec![Vec::new(); count + 1];
+        for link in self.links.iter().filter(|link| link.kind == "value") {
+            on[link.user.unwrap_or(count)].push(link.on);
+        }
+        let (mut reached, mut open) = (vec![false; count], vec![count]);
+        while let Some(at) = open.pop() {
+            for next in &on[at] {
+                if !std::mem::replace(&mut reached[*next], true) {
+                    open.push(*next);
+                }
+            }
+        }
+        reached
+    }
+}
+
 /// Which code without source is shown by itself, not as part of the call that led there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Unfold {
@@ -123,12 +158,11 @@ pub enum Unfold {
 impl Unfold {
     /// Whether a function is shown by itself. `strcat` means `__strcat_avx2` too.
     fn has(&self, function: Option<&str>) -> bool {
-        let plain = |name: &str| name.trim_start_matches('_').to_owned();
         match self {
             Self::Nothing => false,
             Self::All => true,
             Self::Functions(names) => function.is_some_and(|function| {
-                names.iter().any(|name| plain(function).starts_with(&plain(name)))
+                names.iter().any(|name| plain_name(function).starts_with(plain_name(name)))
             }),
         }
     }
@@ -136,7 +170,7 @@ impl Unfold {
 
 /// A line, or what is known of an address that has none.
 #[derive(Clone)]
-struct Known {
+struct AddressPlace {
     place: Place,
     own: bool,
     unfolded: bool,
@@ -147,7 +181,7 @@ pub struct Viewer<'a> {
     trace: &'a Trace,
     program: &'a Program,
     unfold: Unfold,
-    places: FxHashMap<u64, Known>,
+    places: FxHashMap<u64, AddressPlace>,
 }
 
 impl<'a> Viewer<'a> {
@@ -187,6 +221,9 @@ impl<'a> Viewer<'a> {
                     threads: Vec::new(),
                     distance: u32::MAX,
                     hands_on: true,
+                    decisive: false,
+                    cost: 0,
+                    unwritten: false,
                     moment: 0,
                     position: None,
                     thread: node.thread,
@@ -195,6 +232,8 @@ impl<'a> Viewer<'a> {
             });
             note(&mut statements[number], node, self.position(node));
             let statement = &mut statements[number];
+            // Who binds a function passes its arguments on.
+            let through = through.filter(|name| !name.starts_with("_dl_runtime_resolve"));
             statement.hands_on &=
                 through.is_none() && node.instruction.is_some_and(|id| self.hands_on(id));
             let full = statement.through.len() >= MOST_NAMES;
@@ -203,6 +242,13 @@ impl<'a> Viewer<'a> {
                 .extend(through.filter(|name| !full && !statement.through.contains(name)));
             of_node.push(Some((number, instance)));
         }
+        for (node, _) in &slice.unwritten {
+            if let Some((statement, _)) = of_node[*node as usize] {
+                statements[statement].unwritten = true;
+                statements[statement].hands_on = false;
+            }
+        }
+        show_arguments(&mut statements, &of_node, slice);
         measure(&mut statements, &of_node, slice);
         let order = sort(&mut statements);
         let links = self.links(slice, &of_node, &order, &statements);
@@ -251,15 +297,17 @@ impl<'a> Viewer<'a> {
     }
 
     /// The line of an address, or what is known of it.
-    fn place(&mut self, pc: u64) -> Known {
+    fn place(&mut self, pc: u64) -> AddressPlace {
         let (program, unfold) = (self.program, &self.unfold);
         let known = self.places.entry(pc).or_insert_with(|| {
-            let mut place = program.symbolise(Address(pc)).place();
+            let own = own_place(program, pc);
+            let is_own = own.is_some();
+            let mut place = own.unwrap_or_else(|| program.symbolise(Address(pc)).place());
             if place.function.is_none() {
                 place.function = program.symbol_at(Address(pc)).map(|(name, _)| name);
             }
             let unfolded = unfold.has(place.function.as_deref());
-            Known { place, own: has_source(program, pc), unfolded }
+            AddressPlace { place, own: is_own, unfolded }
         });
         known.clone()
     }
@@ -381,18 +429,41 @@ fn own_level(scene: &Scene<'_>) -> Level {
     levels.into_iter().find(has).unwrap_or_default()
 }
 
-/// Whether the code at an address has source that a reader can look at. Of libraries of the system
-/// that is not so even if their lines are known, unless the files are there.
+/// Whether the code at an address has source of the program's own.
 #[must_use]
 pub fn has_source(program: &Program, pc: u64) -> bool {
-    let Some(line) = program.line_at(Address(pc)).filter(|line| line.line.line > 0) else {
-        return false;
+    own_place(program, pc).is_some()
+}
+
+/// Where code is in the program's own source: of calls that were inlined there, the innermost that is not
+/// of a library. Of libraries of the system nothing is, even if their lines are known, unless the files are
+/// there.
+#[must_use]
+pub fn own_place(program: &Program, pc: u64) -> Option<Place> {
+    own_frames(program, pc).into_iter().next()
+}
+
+/// The same of all calls that were inlined there, innermost first.
+#[must_use]
+pub fn own_frames(program: &Program, pc: u64) -> Vec<Place> {
+    let line = program.line_at(Address(pc)).filter(|line| line.line.line > 0);
+    let module = program.locate(Address(pc)).filter(|_| line.is_some());
+    let Some((module, _)) = module else { return Vec::new() };
+    let of_system = base::is_system_file(&module.loaded().path.to_string_lossy());
+    let own = |frame: symbols::SourceFrame| {
+        let line = frame.line.filter(|line| {
+            line.line > 0
+                && base::is_own_source(&line.file)
+                && (!of_system || Path::new(&line.file).is_file())
+        })?;
+        Some(Place {
+            file: Some(line.file),
+            line: Some(line.line),
+            function: frame.function,
+            address: Some(Address(pc)),
+        })
     };
-    let Some((module, _)) = program.locate(Address(pc)) else { return false };
-    let of_system = ["/usr/", "/lib/", "/lib64/", "/bin/", "/sbin/"];
-    let path = &module.loaded().path;
-    !of_system.iter().any(|start| path.starts_with(start))
-        || std::path::Path::new(&line.line.file).is_file()
+    program.symbolise(Address(pc)).frames.into_iter().filter_map(own).collect()
 }
 
 /// Whether an instruction only hands a value on: between registers and the frame's own memory.
@@ -432,6 +503,20 @@ fn note(statement: &mut Statement, node: &Node, position: Option<Position>) {
         };
         if !statement.inputs.contains(&text) && statement.inputs.len() < 4 {
             statement.inputs.push(text);
+        }
+    }
+}
+
+/// A call that gives an argument does more than hand a value on: it may be the wrong one.
+fn show_arguments(statements: &mut [Statement], of_node: &[Option<(usize, i64)>], slice: &Slice) {
+    for edge in slice.edges.iter().filter(|edge| edge.kind == Kind::Value) {
+        let [user, on] = [edge.user, edge.on].map(|node| slice.nodes[node as usize].frame);
+        let caller = slice.frames[user as usize].caller.map(|(caller, ..)| caller);
+        if user != on
+            && caller == Some(on)
+            && let Some((statement, _)) = of_node[edge.on as usize]
+        {
+            statements[statement].hands_on = false;
         }
     }
 }

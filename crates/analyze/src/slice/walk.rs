@@ -1,26 +1,27 @@
 //! Going back through a trace with the set of what is still wanted.
 //!
 //! Parts: `control` (calls, decisions, saved registers), `flows` (what an instruction defines and
-//! uses), `lean` (the same without edges), `brief` (the same for most instructions), `nodes` (the answer as it grows).
+//! uses), `sets_only` (the same without edges), `fast_path` (the same for most instructions), `nodes` (the answer as it grows).
 
-mod brief;
 mod control;
+mod fast_path;
 mod flows;
-mod lean;
 mod nodes;
+mod sets_only;
 
 use super::at::{At, Record};
 use super::frames::{Frames, Pending};
 use super::graph::{Kind, Node, Slice, What};
 use super::instances::Instances;
 use super::question::{Follow, Question};
-use super::wanters::{Found, Wanters};
-use crate::dependence::block::Look;
+use super::wanters::{Reasons, Wanters};
+use crate::dependence::Trace;
+use crate::dependence::block::Relevance;
 use crate::dependence::calls;
-use crate::dependence::trace::{Item, When, address, slots};
+use crate::dependence::trace::{Item, When, address, ranges, slots};
 use crate::dependence::wanted::Wanted;
-use crate::dependence::{Moment, Trace};
 use crate::semantics::{Form, Parts};
+use base::StepCount;
 use nodes::Ran;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -51,9 +52,13 @@ impl Thread {
 /// A system call that brought something in.
 struct Input {
     what: What,
-    moment: Moment,
+    moment: StepCount,
     /// Who wanted it.
-    found: Found,
+    found: Reasons,
+    /// Whether its answer was wanted; else only what it wrote to memory.
+    answer: bool,
+    /// Memory that it read: address, bytes.
+    reads: Vec<(u64, u64)>,
 }
 
 /// A walk back through a trace.
@@ -76,8 +81,9 @@ pub struct Walk<'a> {
     /// Frames of foreign code whose call is looked for.
     open_frames: FxHashSet<u32>,
     foreign: FxHashMap<u32, bool>,
+    bookkeepers: FxHashMap<u32, bool>,
     /// Room for what is found out about one instruction.
-    scratch: Option<Box<(Found, Next)>>,
+    scratch: Option<Box<(Reasons, Next)>>,
 }
 
 /// What an instruction that is in the slice wants in turn.
@@ -131,6 +137,7 @@ impl<'a> Walk<'a> {
             refuted: Vec::new(),
             open_frames: FxHashSet::default(),
             foreign: FxHashMap::default(),
+            bookkeepers: FxHashMap::default(),
             scratch: None,
         };
         walk.ask();
@@ -163,7 +170,7 @@ impl<'a> Walk<'a> {
         let mut back = self.trace.backward();
         let mut until_look = LOOK_EVERY;
         while let Some((when, item)) = back.previous() {
-            if when.moment < self.question.from {
+            if self.is_before_start(when, &item) {
                 break;
             }
             until_look -= 1;
@@ -176,6 +183,16 @@ impl<'a> Walk<'a> {
             self.item(when, item);
         }
         self.slice.is_open = !self.is_done();
+    }
+
+    /// Whether all of an item comes before what may be looked at.
+    fn is_before_start(&self, when: When, item: &Item<'_>) -> bool {
+        let executed = match item {
+            Item::Path { exit, .. } => self.trace.blocks.extents[*exit as usize].executed,
+            _ => 0,
+        };
+        when.moment < self.question.from
+            && when.moment.0 + u64::from(executed) <= self.question.from.0
     }
 
     /// The answer, or the moments of restores that were none.
@@ -243,12 +260,17 @@ impl<'a> Walk<'a> {
             Item::Syscall { number, arguments, answer } => {
                 let rax = Parts::general(0, 0, 8);
                 if self.current.wanted.meets(&rax) {
-                    let mut found = Found::new();
+                    let mut found = Reasons::new();
                     self.take_parts(rax, &mut found);
-                    self.system_call(when, found);
+                    self.system_call(when, found).answer = true;
                 }
                 if let Some(input) = &mut self.current.syscall {
                     input.what = What::Syscall { number, arguments, answer };
+                }
+            }
+            Item::Read(read) => {
+                if let Some(input) = &mut self.current.syscall {
+                    input.reads.extend(ranges(read));
                 }
             }
             Item::Unwound { slots: left, by } => {
@@ -258,8 +280,13 @@ impl<'a> Walk<'a> {
                 }
             }
             Item::Resumed => self.resumed(),
+            Item::Handler if self.is_about_interrupted(when) => {}
             Item::Handler => self.handled(),
         }
+    }
+
+    fn is_about_interrupted(&self, when: When) -> bool {
+        self.question.wants.interrupted && when.moment == self.question.moment
     }
 
     fn switch(&mut self, thread: u32) {
@@ -272,14 +299,11 @@ impl<'a> Walk<'a> {
     }
 
     /// A system call wrote memory.
-    fn wrote(&mut self, when: When, ranges: &[u8]) {
-        let mut found = Found::new();
+    fn wrote(&mut self, when: When, written: &[u8]) {
+        let mut found = Reasons::new();
         let mut any = false;
-        for range in ranges.chunks_exact(16) {
-            let number = |from: usize| {
-                u64::from_le_bytes(range[from..from + 8].try_into().expect("eight bytes"))
-            };
-            any |= self.take_range(number(0), number(8), &mut found).is_some();
+        for (address, bytes) in ranges(written) {
+            any |= self.take_range(address, bytes, &mut found).is_some();
         }
         if any {
             self.system_call(when, found);
@@ -287,33 +311,46 @@ impl<'a> Walk<'a> {
     }
 
     /// A system call defined something that is wanted.
-    fn system_call(&mut self, when: When, found: Found) {
-        let nothing = What::Syscall { number: 0, arguments: [0; 6], answer: 0 };
-        let fresh = || Input { what: nothing, moment: when.moment, found: Found::new() };
-        self.current.syscall.get_or_insert_with(fresh).found.extend(found);
+    fn system_call(&mut self, when: When, found: Reasons) -> &mut Input {
+        let fresh = || Input {
+            what: What::Syscall { number: 0, arguments: [0; 6], answer: 0 },
+            moment: when.moment,
+            found: Reasons::new(),
+            answer: false,
+            reads: Vec::new(),
+        };
+        let input = self.current.syscall.get_or_insert_with(fresh);
+        input.found.extend(found);
+        input
     }
 
     fn path(&mut self, record: &Record<'_>) {
         let room = self.question.moment.0 - record.when.moment.0;
         let whole = room >= record.exit.executed.into();
         let mut end = if whole { record.exit.begun() } else { room as u16 };
+        let start = self.question.from.0.saturating_sub(record.when.moment.0) as u16;
         self.slice.walked += u64::from(record.exit.executed);
         if self.concerns(record) {
-            let lean = self.is_lean();
-            if let Some(last) = end.checked_sub(1).filter(|_| self.current.landed.is_some()) {
+            let sets_only = self.needs_sets_only();
+            if let Some(last) = end.checked_sub(1).filter(|_| self.current.landed.is_some())
+                && last >= start
+            {
                 end = last;
                 self.instruction_at(record, last);
             }
-            for index in (0..end).rev() {
+            for index in (start..end).rev() {
                 let quick = &record.block.quick[usize::from(index)];
-                if lean && quick.is_brief() && self.brief(record, index, quick) {
+                if sets_only && quick.is_compact() && self.fast_path(record, index, quick) {
                     continue;
                 }
                 if self.passes_by(record, index) {
                     continue;
                 }
-                if lean && quick.lean && !self.touches_saved(record, index, quick.look) {
-                    self.lean(record, index);
+                if sets_only
+                    && quick.sets_only
+                    && !self.touches_saved(record, index, quick.relevance)
+                {
+                    self.sets_only(record, index);
                     continue;
                 }
                 self.instruction_at(record, index);
@@ -321,12 +358,14 @@ impl<'a> Walk<'a> {
             return;
         }
         let crossings = &record.block.crossings[..record.exit.crossings.into()];
-        for crossing in crossings.iter().rev().filter(|crossing| crossing.index < end) {
+        for crossing in
+            crossings.iter().rev().filter(|crossing| (start..end).contains(&crossing.index))
+        {
             let index = crossing.index;
             let id = record.block.instructions[usize::from(index)];
             let instruction = &self.trace.blocks.statics[id as usize];
             let at = At { record, index, id, instruction };
-            let mut found = Found::new();
+            let mut found = Reasons::new();
             if self.cross(&at, &mut found) {
                 self.include(&at, &found, &mut Next::default(), true);
             }
@@ -341,7 +380,7 @@ impl<'a> Walk<'a> {
             || self.current.syscall.is_some()
             || self.current.landed.is_some()
             || !self.current.frames.top().pending.is_empty()
-            || self.question.follow == Follow::Full && exit.crossings > 0
+            || self.looks_for_decisions() && exit.crossings > 0
         {
             return true;
         }
@@ -355,9 +394,14 @@ impl<'a> Walk<'a> {
         })
     }
 
+    /// Whether a frame further out may wait for a decision, and be come back to in the middle of a record.
+    fn looks_for_decisions(&self) -> bool {
+        self.question.follow == Follow::Full || self.question.wants.control.is_some()
+    }
+
     /// Whether an instruction stores where a register was restored from.
-    fn touches_saved(&mut self, record: &Record<'_>, index: u16, look: Look) -> bool {
-        if look != Look::Stores || self.saved.is_empty() {
+    fn touches_saved(&mut self, record: &Record<'_>, index: u16, relevance: Relevance) -> bool {
+        if relevance != Relevance::Stores || self.saved.is_empty() {
             return false;
         }
         let accesses = &record.block.accesses[record.block.accesses_of(index)];
@@ -374,10 +418,10 @@ impl<'a> Walk<'a> {
         if quick.defines.meets(&self.current.wanted) {
             return false;
         }
-        match quick.look {
-            Look::Defines => true,
-            Look::Decides => self.current.frames.top().pending.is_empty(),
-            Look::Stores => {
+        match quick.relevance {
+            Relevance::Defines => true,
+            Relevance::Decides => self.current.frames.top().pending.is_empty(),
+            Relevance::Stores => {
                 let (memory, saved) = (&mut self.memory, &mut self.saved);
                 let accesses = &record.block.accesses[record.block.accesses_of(index)];
                 !accesses.iter().filter(|access| access.write).any(|access| {
@@ -386,7 +430,7 @@ impl<'a> Walk<'a> {
                     at.is_none_or(|at| memory.has(at, bytes) || saved.has(at, bytes))
                 })
             }
-            Look::Always => false,
+            Relevance::Always => false,
         }
     }
 
@@ -406,7 +450,7 @@ impl<'a> Walk<'a> {
         self.scratch = Some(scratch);
     }
 
-    fn look_at(&mut self, at: &At<'_>, found: &mut Found, next: &mut Next) {
+    fn look_at(&mut self, at: &At<'_>, found: &mut Reasons, next: &mut Next) {
         let decided = self.control(at, found) | self.has_landed(found);
         let mut hit = decided;
         let meaning = at.meaning();

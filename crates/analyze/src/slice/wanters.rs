@@ -62,7 +62,7 @@ impl Wanters {
     }
 
     /// Register parts are defined: who wanted them?
-    pub fn take_parts(&mut self, thread: u32, parts: Parts, found: &mut Found) {
+    pub fn take_parts(&mut self, thread: u32, parts: Parts, found: &mut Reasons) {
         for part in parts.iter() {
             for (node, kind) in self.parts.remove(&(thread, part)).unwrap_or_default().nodes {
                 found.add(node, kind, Because::Parts(Parts::numbered(part)));
@@ -71,7 +71,7 @@ impl Wanters {
     }
 
     /// Bytes are defined: who wanted them?
-    pub fn take_bytes(&mut self, address: u64, which: u64, found: &mut Found) {
+    pub fn take_bytes(&mut self, address: u64, which: u64, found: &mut Reasons) {
         for byte in (0..64).filter(|byte| which >> byte & 1 == 1) {
             let address = address.wrapping_add(byte);
             for (node, kind) in self.bytes.remove(&address).unwrap_or_default().nodes {
@@ -91,7 +91,7 @@ pub type Reason = (u32, Kind, Because);
 
 /// Nodes that wanted something that is now defined.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct Reasons {
     reasons: Vec<Reason>,
     /// Only if there are many.
     index: Option<Box<Index>>,
@@ -108,7 +108,7 @@ struct Index {
     memory: BTreeSet<(u32, Kind, u64, usize)>,
 }
 
-impl Found {
+impl Reasons {
     /// Nobody yet.
     #[must_use]
     pub fn new() -> Self {
@@ -165,7 +165,7 @@ impl Found {
     }
 }
 
-impl IntoIterator for Found {
+impl IntoIterator for Reasons {
     type Item = Reason;
     type IntoIter = std::vec::IntoIter<Reason>;
 

@@ -7,7 +7,7 @@
 //! block, and dereferencing a number are errors too.
 
 use analyze::rules::model::{EventKind, Set};
-use analyze::rules::screen::{Situation, Standing};
+use analyze::rules::screen::{PointerState, Situation};
 use analyze::rules::state::{
     Answer, BlockFacts, BlockId, Pointer, State, TraceEvent, Value as RuleValue, Visit,
 };
@@ -354,16 +354,16 @@ impl Machine {
         let written = matches!(value, Value::Pointer(block, index)
             if self.any(block).is_some_and(|found| Self::inside(found, index)
                 && found.contents[index as usize].is_some()));
-        let standing = match value {
-            Value::Int(0..=4095) => Standing::Null,
-            Value::Int(_) => Standing::NoBlock,
+        let pointer_state = match value {
+            Value::Int(0..=4095) => PointerState::Null,
+            Value::Int(_) => PointerState::NoBlock,
             Value::Pointer(block, index) => match self.live(block) {
-                None => Standing::Freed,
-                Some(found) if Self::inside(found, index) => Standing::Inside,
-                Some(_) => Standing::Outside,
+                None => PointerState::Freed,
+                Some(found) if Self::inside(found, index) => PointerState::Inside,
+                Some(_) => PointerState::Outside,
             },
         };
-        Situation { standing, written }
+        Situation { pointer_state, written }
     }
 }
 

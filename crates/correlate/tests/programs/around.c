@@ -25,6 +25,10 @@ void caller_sets(struct buf *x, char *d) { x->len = 9; attach(x, d); }
 void caller_sets_too(struct buf *x, char *d) { attach(x, d); resize(x, 9); }
 /* A struct around it is assigned, and it with it. */
 void turn_page(struct page *p, struct page *from, char *d) { *p = *from; p->text.data = d + 2; p->text.cap = 3; }
+/* It is assigned as a member of a struct. A pointer to it is not it. */
+struct holder { struct buf *ref; };
+void member_assigned(struct page *p, const struct buf *from, char *d) { p->text = *from; p->text.data = d + 3; p->text.cap = 4; }
+void pointer_assigned(struct holder *h, struct buf *b, char *d) { h->ref = b; b->data = d + 4; b->cap = 5; } /* BUG: buf::len */
 /* It sets what it is given, and nothing else. */
 void set_data(struct buf *b, char *d) { b->data = d; }
 /* The elements of what it points to are not the pointer. */

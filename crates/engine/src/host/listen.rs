@@ -1,9 +1,9 @@
-//! What runners say, heard by a thread of the host; and what becomes of guests that outlive it.
+//! Messages of runners, received by a thread of the host; and what becomes of guests that outlive it.
 
 use super::Resolve;
 use super::supervise::Supervisor;
 use crate::listen::{Remote, Rings};
-use crate::log_listen::{self, Ears};
+use crate::log_listen::{self, EventSinks};
 use crate::report::{CrashReport, Joiner, LogOrigin, Message, ModuleMap, ProcessReplay};
 use crate::ring::Order;
 use std::collections::HashMap;
@@ -34,24 +34,28 @@ impl Lifeline {
     }
 }
 
-/// Everything that was heard.
+/// The messages of all runners of a job.
 #[derive(Default)]
-pub struct Heard {
+pub struct RunnerMessages {
     /// Faults of processes that signals ended.
     pub crashes: Vec<CrashReport>,
     /// Things worth telling the user.
     pub notes: Vec<String>,
     /// A fault of our own, and where the guest was.
     pub fault: Option<(String, u64)>,
+    /// Events at which schedules of recorded processes decided.
+    pub events: u64,
     /// Why nothing more is recorded, or why a recording cannot be read.
     pub refused: Option<String>,
+    /// Why what is asked cannot be had of this program.
+    pub unfit: Option<String>,
     /// How replays ended.
     pub replayed: Vec<ProcessReplay>,
     joiner: Joiner,
     remotes: HashMap<i32, Remote>,
 }
 
-/// What is done about what is heard: finds the functions that a plan names.
+/// What is done about what is received: finds the functions that a plan names.
 pub struct Finder {
     /// What to cut when nothing more can be recorded: whoever waited for the process that it ended
     /// in would wait for ever, and nobody would hear why.
@@ -68,7 +72,7 @@ impl Finder {
     }
 }
 
-impl Heard {
+impl RunnerMessages {
     /// Nothing more can be recorded. The first reason counts: others may follow from it.
     fn refuse(&mut self, why: String, finder: &Finder) {
         self.refused.get_or_insert(why);
@@ -102,7 +106,14 @@ impl Heard {
                     self.refuse(format!("the log of process {process} is lost: {error}"), finder);
                 }
             }
+            Ok(Some(Message::Events(count))) => self.events += count,
             Ok(Some(Message::Refused(why))) => self.refuse(why, finder),
+            Ok(Some(Message::Unfit(why))) => {
+                self.unfit.get_or_insert(why);
+                if let Some(lifeline) = &finder.lifeline {
+                    lifeline.cut();
+                }
+            }
             Ok(Some(Message::Replayed(replay))) => self.replayed.push(replay),
             Ok(Some(Message::Crash(report))) => self.crashes.push(*report),
             Ok(Some(Message::Fault { what, pc })) => self.fault = Some((what, pc)),
@@ -114,19 +125,19 @@ impl Heard {
 
 /// Where events go: who consumes them, and the threads that bring them there.
 pub struct Events<'a> {
-    ears: Ears<'a>,
+    sinks: EventSinks<'a>,
     rings: Option<Arc<Rings>>,
     feeding: Vec<JoinHandle<()>>,
 }
 
 impl<'a> Events<'a> {
     /// No events yet.
-    pub fn new(ears: Ears<'a>, rings: Option<Arc<Rings>>) -> Self {
-        Self { ears, rings, feeding: Vec::new() }
+    pub fn new(sinks: EventSinks<'a>, rings: Option<Arc<Rings>>) -> Self {
+        Self { sinks, rings, feeding: Vec::new() }
     }
 
     fn take_up_log(&mut self, process: i32, descriptor: i32, origin: LogOrigin) -> io::Result<()> {
-        if let Some(logs) = &mut self.ears.logs {
+        if let Some(logs) = &mut self.sinks.logs {
             let sink = logs(process, origin);
             self.feeding.push(log_listen::attach(process, descriptor, sink)?);
         }
@@ -140,7 +151,7 @@ impl<'a> Events<'a> {
         number: u64,
     ) -> io::Result<Option<Remote>> {
         let Some(rings) = &self.rings else { return Ok(None) };
-        let consumer = (self.ears.events)(process);
+        let consumer = (self.sinks.events)(process);
         let (thread, remote) = rings.take_up(number, process, parent, consumer)?;
         self.feeding.push(thread);
         Ok(Some(remote))
@@ -161,7 +172,7 @@ impl<'a> Events<'a> {
 
 /// A thread that listens.
 pub struct Listener<'scope> {
-    thread: ScopedJoinHandle<'scope, (Heard, Option<OwnedFd>)>,
+    thread: ScopedJoinHandle<'scope, (RunnerMessages, Option<OwnedFd>)>,
     stop: OwnedFd,
     /// Whether it listens on to processes that are recorded, until the last of them has ended.
     patient: Arc<AtomicBool>,
@@ -190,7 +201,7 @@ impl<'scope> Listener<'scope> {
     /// What has been said so far. Processes that the guest has left behind keep the descriptor
     /// open that they speak to: it comes back too. Those that are recorded are waited for, unless the
     /// guest was `killed`; as that can take any time, signals are this process's own then.
-    pub fn finish(self, supervisor: Supervisor, killed: bool) -> (Heard, Option<OwnedFd>) {
+    pub fn finish(self, supervisor: Supervisor, killed: bool) -> (RunnerMessages, Option<OwnedFd>) {
         self.patient.store(!killed, Ordering::Release);
         drop(self.stop);
         let begun = Instant::now();
@@ -209,38 +220,38 @@ pub fn listen(
     messages: OwnedFd,
     stopped: &OwnedFd,
     patient: &AtomicBool,
-) -> (Heard, Option<OwnedFd>) {
-    let (mut heard, open) = hear(&mut events, finder, messages, stopped, patient);
+) -> (RunnerMessages, Option<OwnedFd>) {
+    let (mut received, open) = receive(&mut events, finder, messages, stopped, patient);
     if !events.finish() {
-        heard.fault = Some(("a consumer of events panicked".into(), 0));
+        received.fault = Some(("a consumer of events panicked".into(), 0));
     }
-    (heard, open)
+    (received, open)
 }
 
-fn hear(
+fn receive(
     events: &mut Events<'_>,
     finder: &Finder,
     messages: OwnedFd,
     stopped: &OwnedFd,
     patient: &AtomicBool,
-) -> (Heard, Option<OwnedFd>) {
-    let mut heard = Heard::default();
+) -> (RunnerMessages, Option<OwnedFd>) {
+    let mut received = RunnerMessages::default();
     let mut rest = Vec::new();
     let mut stopping = false;
     loop {
         // A child that is recorded does not go on before its log is taken up.
-        let waits = !stopping || events.ears.logs.is_some() && patient.load(Ordering::Acquire);
+        let waits = !stopping || events.sinks.logs.is_some() && patient.load(Ordering::Acquire);
         let (message, stop) = ready(&messages, (!stopping).then_some(stopped), waits);
         if message {
             if !read_some(&messages, &mut rest) {
-                return (heard, None);
+                return (received, None);
             }
             while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
-                heard.line(&rest[..end], events, finder);
+                received.line(&rest[..end], events, finder);
                 rest.drain(..=end);
             }
         } else if stopping {
-            return (heard, Some(messages));
+            return (received, Some(messages));
         }
         stopping |= stop;
     }

@@ -1,22 +1,24 @@
 //! A replaying runner and the copies of it that checkpoints are, to be asked for moments.
 
-use super::listen::{Events, Finder, Heard, listen};
+use super::RunError;
+use super::launch::{Launch, Launched, pipe};
+use super::listen::{Events, Finder, RunnerMessages, listen};
 use super::supervise::Supervisor;
-use super::{Image, RunError, config_file, high, pipe, prepare};
-use crate::config::{Children, Config, Replaying};
-use crate::control::{Command as Request, Goal, Reply, Stopped};
+use crate::config::{Config, Replaying};
+use crate::control::{Budget, Command as Request, Diverted, Goal, Reply, Stopped};
 use crate::listen::Rings;
-use crate::log_listen::{Ears, LogSink};
+use crate::log_listen::{EventSinks, LogSink};
 use crate::processor;
 use crate::report::LogOrigin;
 use events::{Consumer, Discard, Plan, Process};
+use recording::log::ThreadData;
 use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::process::{Child, Command};
+use std::process::Child;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,16 +35,16 @@ struct Waiting {
 
 /// A replay that can be asked for moments.
 pub struct Replayer {
-    first: Option<Seat>,
+    first: Option<ReplayProcess>,
     consumers: Consumers,
-    listener: Option<JoinHandle<Heard>>,
+    listener: Option<JoinHandle<RunnerMessages>>,
     child: Child,
     /// As long as this is open the runners live.
     lifeline: Option<OwnedFd>,
 }
 
 /// A process that stands still somewhere in the replay.
-pub struct Seat {
+pub struct ReplayProcess {
     socket: OwnedFd,
     process: i32,
     consumers: Consumers,
@@ -51,57 +53,30 @@ pub struct Seat {
 impl Replayer {
     /// Starts the replay of the last of `processes`, which stands still at its beginning.
     pub fn start(file: &File, processes: Vec<u32>) -> Result<Self, RunError> {
-        let (reader, writer) = pipe("make a pipe")?;
-        let (lifeline_read, lifeline) = pipe("make a pipe")?;
         let (ours, theirs) = sockets().map_err(|error| RunError::System("make a socket", error))?;
         let rings =
             Rings::new().map_err(|error| RunError::System("make room for events", error))?;
-        let [channel, life, file, control, shared] = [
-            high(&writer)?,
-            high(&lifeline_read)?,
-            high(file)?,
-            high(&theirs)?,
-            high(rings.file())?,
-        ];
-        let config = Config {
-            program: Vec::new(),
-            children: Children::Native,
-            plan: Plan::default().with_ticks(true),
-            controlled: false,
-            superblock_limit: usize::MAX,
-            quirks: processor::here(),
-            native: false,
-            personality: 0,
-            filters: Vec::new(),
-            recording: None,
-            replaying: Some(Replaying {
-                file: file.as_raw_fd(),
-                processes,
-                tree: false,
-                outputs: None,
-                control: Some(control.as_raw_fd()),
-            }),
-            executable: -1,
-            proc: -1,
-            channel: channel.as_raw_fd(),
-            lifeline: life.as_raw_fd(),
-            rings: shared.as_raw_fd(),
-        };
-        let config = config_file(&config)?;
-        let keep = [&channel, &life, &file, &control, &shared, &config];
-        let keep = keep.into_iter().map(AsRawFd::as_raw_fd).collect();
-        let mut command = Command::new("/proc/self/exe");
+        let plan = Plan::default().with_ticks(true);
+        let mut launch = Launch::new(Config { plan, ..Config::new(processor::here()) })?;
+        launch.config.rings = launch.hand(rings.file())?;
+        launch.config.replaying = Some(Replaying {
+            file: launch.hand(file)?,
+            processes,
+            tree: false,
+            outputs: None,
+            control: Some(launch.hand(&theirs)?),
+        });
         let inherited = Supervisor::new().inherited();
-        let image = Image::of(OsStr::new("replay"), &[], config.as_raw_fd(), inherited);
-        prepare(&mut command, image, keep);
-        let child = command.spawn().map_err(|error| RunError::System("start the runner", error))?;
+        let Launched { child, messages, lifeline } =
+            launch.start((OsStr::new("replay"), &[]), [], inherited)?;
+        drop(theirs);
         let consumers = Consumers::default();
         let listener = std::thread::spawn({
             let consumers = consumers.clone();
-            move || hear(reader, rings, &consumers)
+            move || collect(messages, rings, &consumers)
         });
         let process = child.id() as i32;
-        let first = Seat { socket: ours, process, consumers: consumers.clone() };
+        let first = ReplayProcess { socket: ours, process, consumers: consumers.clone() };
         let mut replayer = Self {
             first: None,
             consumers,
@@ -109,9 +84,8 @@ impl Replayer {
             child,
             lifeline: Some(lifeline),
         };
-        drop((writer, channel, life, lifeline_read, control, theirs));
         // Until it stands still it cannot be asked anything.
-        match first.hear() {
+        match first.receive() {
             Ok(_) => replayer.first = Some(first),
             Err(error) => return Err(replayer.failure(&error)),
         }
@@ -119,23 +93,26 @@ impl Replayer {
     }
 
     /// The process at the beginning of the log.
-    pub fn take_first(&mut self) -> Option<Seat> {
+    pub fn take_first(&mut self) -> Option<ReplayProcess> {
         self.first.take()
     }
 
     /// What the runners had to say when they could not be asked.
     pub fn failure(&mut self, error: &io::Error) -> RunError {
-        let heard = self.end();
-        if let Some((what, pc)) = heard.fault {
+        let received = self.end();
+        if let Some((what, pc)) = received.fault {
             return RunError::Fault { what, pc };
         }
-        match heard.refused {
+        if let Some(why) = received.unfit {
+            return RunError::Unfit(why);
+        }
+        match received.refused {
             Some(why) => RunError::Unreadable(why),
             None => RunError::Fault { what: format!("a replay does not answer: {error}"), pc: 0 },
         }
     }
 
-    fn end(&mut self) -> Heard {
+    fn end(&mut self) -> RunnerMessages {
         self.first = None;
         *lock(&self.consumers) = Waiting::default();
         drop(self.lifeline.take());
@@ -157,18 +134,18 @@ fn lock(consumers: &Consumers) -> MutexGuard<'_, Waiting> {
     consumers.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn hear(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> Heard {
+fn collect(messages: OwnedFd, rings: Arc<Rings>, consumers: &Consumers) -> RunnerMessages {
     let mut make = |process: i32| -> Box<dyn Consumer> {
         lock(consumers).events.remove(&process).unwrap_or_else(|| Box::new(Discard::default()))
     };
     let mut logs = |process: i32, _: LogOrigin| -> Box<dyn LogSink> {
         lock(consumers).logs.remove(&process).unwrap_or_else(|| Box::new(Nowhere))
     };
-    let ears = Ears { events: &mut make, logs: Some(&mut logs) };
-    let events = Events::new(ears, Some(rings));
+    let sinks = EventSinks { events: &mut make, logs: Some(&mut logs) };
+    let events = Events::new(sinks, Some(rings));
     let finder = Finder { lifeline: None, resolve: None, names: Vec::new() };
     // Nobody stops listening before the last runner has gone.
-    let Ok((stopped, _open)) = pipe("make a pipe") else { return Heard::default() };
+    let Ok((stopped, _open)) = pipe("make a pipe") else { return RunnerMessages::default() };
     listen(events, &finder, messages, &stopped, &AtomicBool::new(false)).0
 }
 
@@ -223,7 +200,7 @@ impl Consumer for Ending {
     }
 }
 
-impl Seat {
+impl ReplayProcess {
     /// The kernel's number of the process.
     pub fn process(&self) -> i32 {
         self.process
@@ -265,9 +242,29 @@ impl Seat {
         Ok(stopped)
     }
 
+    /// Leaves the replay and goes on by itself, altered, until the goal, or the program ends or the budget is used
+    /// up; or goes on so if it has left the replay before. What it wrote to standard output and error comes as a
+    /// file. A process that has not come to its goal can then only be read.
+    pub fn divert(&self, plan: Plan, to: Goal, budget: Budget) -> io::Result<(Diverted, File)> {
+        send(&self.socket, &Request::Divert { plan: Box::new(plan), to, budget })?;
+        match receive(&self.socket)? {
+            (Reply::Diverted(diverted), Some(output)) => Ok((*diverted, File::from(output))),
+            _ => Err(unexpected()),
+        }
+    }
+
     /// Where the process is.
     pub fn place(&self) -> io::Result<Stopped> {
         self.ask(&Request::Where)
+    }
+
+    /// All threads of the process that live, with their registers.
+    pub fn threads(&self) -> io::Result<Vec<ThreadData>> {
+        send(&self.socket, &Request::Threads)?;
+        match receive(&self.socket)?.0 {
+            Reply::Threads(threads) => Ok(threads),
+            Reply::Stopped(_) | Reply::Checkpoint { .. } | Reply::Diverted(_) => Err(unexpected()),
+        }
     }
 
     /// Leaves a copy of the process behind.
@@ -295,13 +292,13 @@ impl Seat {
 
     fn ask(&self, request: &Request) -> io::Result<Stopped> {
         send(&self.socket, request)?;
-        self.hear()
+        self.receive()
     }
 
-    fn hear(&self) -> io::Result<Stopped> {
+    fn receive(&self) -> io::Result<Stopped> {
         match receive(&self.socket)?.0 {
             Reply::Stopped(stopped) => Ok(*stopped),
-            Reply::Checkpoint { .. } => Err(unexpected()),
+            _ => Err(unexpected()),
         }
     }
 }

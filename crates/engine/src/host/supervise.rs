@@ -6,7 +6,9 @@
 
 use std::io;
 use std::mem::zeroed;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr::null_mut;
+use std::time::{Duration, Instant};
 
 /// Signals that stay as they are: faults of our own, what cannot be blocked, and the terminal's
 /// complaints about a background process.
@@ -74,9 +76,17 @@ impl Supervisor {
         self.inherited
     }
 
-    /// Passes signals on until the guest has ended; the status that `waitpid` gave.
-    pub fn wait(&self, guest: i32, follow_stops: bool) -> io::Result<i32> {
+    /// Passes signals on until the guest has ended; the status that `waitpid` gave. A guest that takes
+    /// longer than it may is ended.
+    pub fn wait(
+        &self,
+        guest: i32,
+        follow_stops: bool,
+        timeout: Option<Duration>,
+    ) -> io::Result<i32> {
         let stops = if follow_stops { libc::WUNTRACED } else { 0 };
+        let mut limit = timeout.map(Limit::of);
+        let watched = Watched::of(guest, &self.taken)?;
         loop {
             while let Some(status) = changed(guest, stops)? {
                 if libc::WIFSTOPPED(status) {
@@ -85,19 +95,14 @@ impl Supervisor {
                     return Ok(status);
                 }
             }
-            if let Some(info) = self.next()
-                && info.si_signo != libc::SIGCHLD
-            {
-                pass_on(guest, &info);
+            if let Some(limit) = &mut limit {
+                limit.enforce(guest);
             }
-        }
-    }
-
-    fn next(&self) -> Option<libc::siginfo_t> {
-        // SAFETY: the kernel reads the set and writes one `siginfo_t`, which is plain data.
-        unsafe {
-            let mut info: libc::siginfo_t = zeroed();
-            (libc::sigwaitinfo(&raw const self.taken, &raw mut info) > 0).then_some(info)
+            if let Some(signal) = watched.next(limit.as_ref().map(Limit::left))
+                && signal.ssi_signo as i32 != libc::SIGCHLD
+            {
+                pass_on(guest, &signal);
+            }
         }
     }
 
@@ -115,10 +120,113 @@ impl Supervisor {
     }
 }
 
+/// What is waited for: signals, and the guest's end. The end has a descriptor of its own because SIGCHLD does
+/// not tell it for certain: where several guests run at once, in threads of this process, any of these threads
+/// may take the one signal that stands for the ends of all.
+struct Watched {
+    end: OwnedFd,
+    signals: OwnedFd,
+}
+
+impl Watched {
+    fn of(guest: i32, taken: &libc::sigset_t) -> io::Result<Self> {
+        const FLAGS: i32 = libc::SFD_CLOEXEC | libc::SFD_NONBLOCK;
+        // SAFETY: plain calls; the kernel reads the set.
+        let made = unsafe {
+            [
+                libc::syscall(libc::SYS_pidfd_open, guest, 0) as i32,
+                libc::signalfd(-1, std::ptr::from_ref(taken), FLAGS),
+            ]
+        };
+        let failed = io::Error::last_os_error();
+        // SAFETY: a descriptor that was just made has no other owner.
+        let own = |made: i32| (made >= 0).then(|| unsafe { OwnedFd::from_raw_fd(made) });
+        match made.map(own) {
+            [Some(end), Some(signals)] => Ok(Self { end, signals }),
+            _ => Err(failed),
+        }
+    }
+
+    /// Waits until there is something to look at, for so much time at most; the next signal, if there is one.
+    fn next(&self, within: Option<Duration>) -> Option<libc::signalfd_siginfo> {
+        let within = within.map(|time| libc::timespec {
+            tv_sec: time.as_secs().try_into().unwrap_or(libc::time_t::MAX),
+            tv_nsec: time.subsec_nanos().into(),
+        });
+        let within = within.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let one =
+            |of: &OwnedFd| libc::pollfd { fd: of.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        let mut both = [one(&self.end), one(&self.signals)];
+        const SIZE: usize = size_of::<libc::signalfd_siginfo>();
+        // SAFETY: the kernel writes the two entries and at most one `signalfd_siginfo`, which is plain data, and
+        // reads the time, if there is one.
+        unsafe {
+            libc::ppoll(both.as_mut_ptr(), 2, within, std::ptr::null());
+            let mut info: libc::signalfd_siginfo = zeroed();
+            let read = libc::read(self.signals.as_raw_fd(), (&raw mut info).cast(), SIZE);
+            (read == SIZE as isize).then_some(info)
+        }
+    }
+}
+
 impl Drop for Supervisor {
     fn drop(&mut self) {
         self.inherited.restore();
     }
+}
+
+/// The signal that ends a guest whose time is up: the one by which the kernel says so, and which hardly any
+/// program handles.
+pub const TIME_IS_UP: i32 = libc::SIGXCPU;
+
+/// After this, a guest that handles or blocks that signal is killed.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How long the guest may take.
+struct Limit {
+    at: Instant,
+    /// What it is sent then.
+    signal: i32,
+}
+
+impl Limit {
+    fn of(timeout: Duration) -> Self {
+        let now = Instant::now();
+        Self { at: now.checked_add(timeout).unwrap_or(now), signal: TIME_IS_UP }
+    }
+
+    fn left(&self) -> Duration {
+        self.at.saturating_duration_since(Instant::now())
+    }
+
+    /// Ends the guest and its children, if it is time.
+    fn enforce(&mut self, guest: i32) {
+        if self.left() > Duration::ZERO {
+            return;
+        }
+        for process in descendants(guest).into_iter().chain([guest]) {
+            // SAFETY: sends a signal; a process that has ended meanwhile is no error.
+            unsafe { libc::kill(process, self.signal) };
+        }
+        (self.at, self.signal) = (Instant::now() + GRACE, libc::SIGKILL);
+    }
+}
+
+/// The processes below one.
+fn descendants(process: i32) -> Vec<i32> {
+    let mut found = Vec::new();
+    let mut open = vec![process];
+    while let Some(parent) = open.pop() {
+        let threads = std::fs::read_dir(format!("/proc/{parent}/task")).into_iter().flatten();
+        for thread in threads.flatten() {
+            let list = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let children = list.split_whitespace().filter_map(|number| number.parse::<i32>().ok());
+            let children: Vec<i32> = children.filter(|child| !found.contains(child)).collect();
+            open.extend(&children);
+            found.extend(children);
+        }
+    }
+    found
 }
 
 /// How the guest has changed since the last time, if it has.
@@ -132,11 +240,10 @@ fn changed(guest: i32, stops: i32) -> io::Result<Option<i32>> {
     }
 }
 
-fn pass_on(guest: i32, info: &libc::siginfo_t) {
-    let signal = info.si_signo;
-    // SAFETY: every signal that is passed on has these fields, or zeros in their place.
-    let (sender, value) = unsafe { (info.si_pid(), info.si_value()) };
-    if is_keyboard(signal) && info.si_code == libc::SI_KERNEL || sender == guest {
+fn pass_on(guest: i32, info: &libc::signalfd_siginfo) {
+    let signal = info.ssi_signo as i32;
+    let value = libc::sigval { sival_ptr: info.ssi_ptr as *mut libc::c_void };
+    if is_keyboard(signal) && info.ssi_code == libc::SI_KERNEL || info.ssi_pid as i32 == guest {
         return; // the guest, in the same process group, has had it too
     }
     if signal == libc::SIGCONT && !is_stopped(guest) {
@@ -144,7 +251,7 @@ fn pass_on(guest: i32, info: &libc::siginfo_t) {
     }
     // SAFETY: the guest has not been waited for, so the number is still its.
     unsafe {
-        if info.si_code == libc::SI_QUEUE {
+        if info.ssi_code == libc::SI_QUEUE {
             libc::sigqueue(guest, signal, value);
         } else {
             libc::kill(guest, signal);

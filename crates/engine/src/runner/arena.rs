@@ -6,8 +6,8 @@
 //!
 //! Blocks are powers of two from 16 bytes. The heap never shrinks; a fork copies it like all else.
 
-use super::layout;
-use super::sys;
+use crate::layout;
+use crate::sys;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -32,11 +32,6 @@ pub fn enter_runner() {
 /// Forgets a lock that another thread may have held while this process was forked.
 pub fn after_fork() {
     LOCK.store(false, Ordering::SeqCst);
-}
-
-/// Bytes of the range that are in use or were at some time.
-pub fn high_water() -> u64 {
-    NEXT.load(Ordering::Relaxed) - layout::HEAP.start
 }
 
 fn owns(pointer: *mut u8) -> bool {

@@ -5,15 +5,15 @@
 //! sends the holder a signal, so that a thread that spins cannot keep the others out.
 
 use super::signal::KICK;
-use super::sys::{self, syscall};
-use super::thread::Thread;
+use super::thread::SharedState;
+use crate::sys::{self, syscall};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 static LOCK: AtomicBool = AtomicBool::new(false);
-static HOLDER: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
-static FIRST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
-static LAST: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
+static HOLDER: AtomicPtr<SharedState> = AtomicPtr::new(null_mut());
+static FIRST: AtomicPtr<SharedState> = AtomicPtr::new(null_mut());
+static LAST: AtomicPtr<SharedState> = AtomicPtr::new(null_mut());
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 
 /// How long a waiter is patient.
@@ -25,6 +25,11 @@ static CALM: AtomicBool = AtomicBool::new(false);
 /// Whether waiters only wait from now on.
 pub fn be_calm(calm: bool) {
     CALM.store(calm, Ordering::Relaxed);
+}
+
+/// A thread as the queue has it.
+fn pointer(thread: &SharedState) -> *mut SharedState {
+    std::ptr::from_ref(thread).cast_mut()
 }
 
 struct Guard;
@@ -53,10 +58,10 @@ impl Drop for Guard {
 /// Takes the baton, waiting for it if need be.
 ///
 /// # Safety
-/// `thread` must be the calling thread's own, and stay alive until it has the baton.
-pub unsafe fn acquire(thread: *mut Thread) {
-    // SAFETY: the caller's promise; these fields are atomics or constant while the thread waits.
-    let granted = unsafe { &(*thread).granted };
+/// `thread` must be the calling thread's own, and stay alive until it has let go of the baton.
+pub unsafe fn acquire(thread: &SharedState) {
+    let granted = &thread.granted;
+    let thread = pointer(thread);
     {
         let _guard = Guard::lock();
         if HOLDER.load(Ordering::Relaxed).is_null() {
@@ -74,9 +79,9 @@ pub unsafe fn acquire(thread: *mut Thread) {
 ///
 /// # Safety
 /// `thread` must be the calling thread's own, and hold the baton.
-pub unsafe fn hand_over(thread: *mut Thread, index: usize) {
-    // SAFETY: the caller's promise; these fields are atomics or constant while the thread waits.
-    let granted = unsafe { &(*thread).granted };
+pub unsafe fn hand_over(thread: &SharedState, index: usize) {
+    let granted = &thread.granted;
+    let thread = pointer(thread);
     let chosen = {
         let _guard = Guard::lock();
         let chosen = dequeue(index);
@@ -97,23 +102,19 @@ pub unsafe fn hand_over(thread: *mut Thread, index: usize) {
 ///
 /// # Safety
 /// `thread` must be alive, not in the queue, and wait with [`await_grant`].
-pub unsafe fn admit(thread: *mut Thread) {
+pub unsafe fn admit(thread: &SharedState) {
     let _guard = Guard::lock();
-    enqueue(thread);
+    enqueue(pointer(thread));
 }
 
 /// Waits for the baton in the queue that somebody else has put the calling thread into.
-///
-/// # Safety
-/// `thread` must be the calling thread's own.
-pub unsafe fn await_grant(thread: *mut Thread) {
-    // SAFETY: the caller's promise; the field is atomic.
-    wait_for(unsafe { &(*thread).granted });
+pub fn await_grant(thread: &SharedState) {
+    wait_for(&thread.granted);
 }
 
 /// A thread that does not want the baton until somebody wakes it. It is to be put to sleep by
 /// itself, while it still has the baton.
-pub fn fall_asleep(thread: &Thread) {
+pub fn fall_asleep(thread: &SharedState) {
     thread.granted.store(0, Ordering::Relaxed);
     thread.sleep.store(ASLEEP, Ordering::Relaxed);
 }
@@ -128,14 +129,12 @@ pub const WOKEN: u32 = 2;
 ///
 /// # Safety
 /// `thread` must be alive: one that sleeps, or has not yet noticed that it does not, is.
-pub unsafe fn wake_up(thread: *mut Thread) -> bool {
+pub unsafe fn wake_up(thread: &SharedState) -> bool {
     let _guard = Guard::lock();
-    // SAFETY: the caller's promise.
-    let slept = unsafe { (*thread).sleep.load(Ordering::Relaxed) } == ASLEEP;
+    let slept = thread.sleep.load(Ordering::Relaxed) == ASLEEP;
     if slept {
-        // SAFETY: as above.
-        unsafe { (*thread).sleep.store(WOKEN, Ordering::Relaxed) };
-        enqueue(thread);
+        thread.sleep.store(WOKEN, Ordering::Relaxed);
+        enqueue(pointer(thread));
     }
     slept
 }
@@ -145,9 +144,9 @@ pub unsafe fn wake_up(thread: *mut Thread) -> bool {
 ///
 /// # Safety
 /// `thread` must be the calling thread's own, put to sleep before.
-pub unsafe fn after_sleep(thread: *mut Thread) -> bool {
-    // SAFETY: the caller's promise; these fields are atomics.
-    let (granted, sleep) = unsafe { (&(*thread).granted, &(*thread).sleep) };
+pub unsafe fn after_sleep(thread: &SharedState) -> bool {
+    let (granted, sleep) = (&thread.granted, &thread.sleep);
+    let thread = pointer(thread);
     {
         let _guard = Guard::lock();
         if sleep.load(Ordering::Relaxed) == ASLEEP {
@@ -164,7 +163,7 @@ pub unsafe fn after_sleep(thread: *mut Thread) -> bool {
 }
 
 /// Says that a thread has the baton; the word to wake it by. Under the lock.
-fn grant(thread: *mut Thread) -> *mut u32 {
+fn grant(thread: *mut SharedState) -> *mut u32 {
     // SAFETY: it waited until now; the word itself is what wakes it.
     let granted = unsafe { &(*thread).granted };
     granted.store(1, Ordering::Release);
@@ -192,7 +191,7 @@ fn wait_for(granted: &AtomicU32) {
     }
 }
 
-fn enqueue(thread: *mut Thread) {
+fn enqueue(thread: *mut SharedState) {
     // SAFETY: under the lock; queued threads stay alive because they wait.
     unsafe {
         (*thread).next_in_queue.store(null_mut(), Ordering::Relaxed);
@@ -216,7 +215,8 @@ fn kick_holder() {
     // SAFETY: under the lock the holder cannot let go, so it is alive; a signal touches no memory.
     unsafe {
         (*holder).kicks.fetch_add(1, Ordering::Relaxed);
-        syscall!(libc::SYS_tgkill, sys::getpid(), (*holder).tid, KICK);
+        let tid = (*holder).tid.load(Ordering::Relaxed);
+        syscall!(libc::SYS_tgkill, sys::getpid(), tid, KICK);
     }
 }
 
@@ -228,7 +228,7 @@ pub fn waiting() -> Vec<i32> {
     while !thread.is_null() && numbers.len() < numbers.capacity() {
         // SAFETY: under the lock; queued threads stay alive because they wait.
         unsafe {
-            numbers.push((*thread).tid);
+            numbers.push((*thread).tid.load(Ordering::Relaxed));
             thread = (*thread).next_in_queue.load(Ordering::Relaxed);
         }
     }
@@ -251,8 +251,8 @@ pub fn release_to(index: usize) {
 }
 
 /// Takes a thread out of the queue. Under the lock.
-fn dequeue(index: usize) -> *mut Thread {
-    let (mut before, mut chosen) = (null_mut::<Thread>(), FIRST.load(Ordering::Relaxed));
+fn dequeue(index: usize) -> *mut SharedState {
+    let (mut before, mut chosen) = (null_mut::<SharedState>(), FIRST.load(Ordering::Relaxed));
     // SAFETY: under the lock; queued threads stay alive because they wait.
     unsafe {
         for _ in 0..index {
@@ -282,9 +282,9 @@ pub fn wanted() -> bool {
 }
 
 /// In the child of a fork: the calling thread is alone and holds the baton.
-pub fn after_fork(thread: *mut Thread) {
+pub fn after_fork(thread: &SharedState) {
     LOCK.store(false, Ordering::Relaxed);
-    HOLDER.store(thread, Ordering::Relaxed);
+    HOLDER.store(pointer(thread), Ordering::Relaxed);
     FIRST.store(null_mut(), Ordering::Relaxed);
     LAST.store(null_mut(), Ordering::Relaxed);
     WAITING.store(0, Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! What system calls read and wrote, for plans that ask for it: records before the one of the call.
 //!
-//! Which memory that is, the table tells that recording rests on ([`syscalls`]). Of what the kernel
-//! reads, buffers and texts are told; structures that a call only takes its parameters from are not.
+//! Which memory that is follows from the table that recording rests on ([`syscalls`]). Of what the kernel
+//! reads, buffers and texts are reported; structures that a call only takes its parameters from are not.
 
-use super::engine::{Engine, engine};
+use super::engine::Engine;
 use super::guest;
 use events::plan::Syscalls;
 use events::record::list::{Buffer, BufferList};
@@ -24,7 +24,8 @@ const LONGEST: usize = 256 << 10;
 impl Engine {
     /// To be called before a system call; what [`Self::record_buffers`] needs.
     pub fn before_call(&self, number: u64, arguments: [u64; 6]) -> Option<Before> {
-        let wanted = self.ring.is_some() && self.config.plan.observe.syscalls != Syscalls::Answers;
+        let wanted =
+            self.observed.ring.is_some() && self.config.plan.observe.syscalls != Syscalls::Answers;
         wanted.then(|| syscalls::before(number, arguments, &Guest))
     }
 
@@ -40,7 +41,7 @@ impl Engine {
         let mut written = Vec::new();
         syscalls::written(number, arguments, answer, &before, &Guest, &mut written);
         let bytes = self.config.plan.observe.syscalls == Syscalls::Bytes;
-        let mut list = List { bytes, out: BufferList::default() };
+        let mut list = List { engine: self, bytes, out: BufferList::default() };
         for range in read(number, arguments, answer) {
             list.add(range, false);
         }
@@ -51,12 +52,13 @@ impl Engine {
     }
 }
 
-struct List {
+struct List<'a> {
+    engine: &'a mut Engine,
     bytes: bool,
     out: BufferList,
 }
 
-impl List {
+impl List<'_> {
     fn add(&mut self, range: Range, write: bool) {
         let mut at = range.address;
         let end = range.address.saturating_add(range.length);
@@ -88,19 +90,67 @@ impl List {
     fn send(&mut self) {
         let list = std::mem::take(&mut self.out);
         if list.length() > 0 {
-            engine().record_bytes(&list.finish());
+            self.engine.record_bytes(&list.finish());
         }
     }
 }
 
+/// What the kernel touched in a call that has been made: what it read, and the room for what
+/// it wrote. Where lengths stand in memory that the call has overwritten, less is reported.
+pub fn touched(number: u64, arguments: [u64; 6], answer: i64) -> (Vec<Range>, Vec<Range>) {
+    let mut written: Vec<Range> = syscalls::rooms(number, arguments).collect();
+    if answer < 0 {
+        written.clear();
+    } else if written.is_empty() {
+        syscalls::written(number, arguments, answer, &Before::default(), &Guest, &mut written);
+    }
+    // What the kernel refuses because memory is not there is the program's mistake all the same.
+    let is_looked_at = answer >= 0 || answer == -i64::from(libc::EFAULT);
+    (read_if(is_looked_at, number, arguments, answer), written)
+}
+
 /// The buffers and texts that the kernel read in a call that has been made.
 pub fn read(number: u64, arguments: [u64; 6], answer: i64) -> Vec<Range> {
+    read_if(answer >= 0, number, arguments, answer)
+}
+
+/// The same; buffers are among it if they count.
+fn read_if(buffers_count: bool, number: u64, arguments: [u64; 6], answer: i64) -> Vec<Range> {
     let mut reads = Vec::new();
-    // A call that failed may have read anything or nothing.
-    if answer >= 0 {
+    if buffers_count || has_read_texts(answer) {
         syscalls::reads(number, arguments, &Guest, &mut reads);
         syscalls::shorten(answer, &mut reads);
-        reads.retain(|read| read.content != Content::Parameters);
+        reads.retain(|read| match read.content {
+            Content::Parameters => false,
+            Content::Text => true,
+            Content::Bytes | Content::Data => buffers_count,
+        });
     }
     reads.iter().map(|read| read.range).collect()
+}
+
+/// A call that failed may have read anything or nothing. With these answers it has looked for what its
+/// paths name, and so has read them.
+fn has_read_texts(answer: i64) -> bool {
+    use libc::{
+        EACCES, EEXIST, EISDIR, ELOOP, ENAMETOOLONG, ENODEV, ENOENT, ENOEXEC, ENOTDIR, ENOTEMPTY,
+        ENXIO, EPERM, EROFS, ETXTBSY,
+    };
+    let answers = [
+        EACCES,
+        EEXIST,
+        EISDIR,
+        ELOOP,
+        ENAMETOOLONG,
+        ENODEV,
+        ENOENT,
+        ENOEXEC,
+        ENOTDIR,
+        ENOTEMPTY,
+        ENXIO,
+        EPERM,
+        EROFS,
+        ETXTBSY,
+    ];
+    answers.iter().any(|error| answer == -i64::from(*error))
 }

@@ -7,16 +7,18 @@
 mod tables;
 
 use super::address_map::AddressMap;
-use super::layout;
-use super::sys;
+use super::report;
 use super::thread::Left;
 use super::translate::accesses::Accesses;
 use super::translate::instrument::Instrumentation;
 use super::translate::lower::{Exit, ExitKind, FIRST_EXIT, Shared, Translation, Variant, lower};
 use super::translate::map::{Map, Point, Spills};
 use super::translate::superblock::{Marks, Superblock};
+use crate::layout;
 use crate::runner::cpu::reg::{RCX, RDI, RSI};
+use crate::sys;
 use events::shape::Shape;
+use tables::Tables;
 
 /// Number of a translation.
 pub type Id = u32;
@@ -29,12 +31,12 @@ pub struct Fragment {
     end: u64,
     far: u64,
     body: u64,
-    landing: u64,
+    indirect_body: u64,
     inner: u64,
     reserved: u64,
     map: Map,
     incoming: Vec<u32>,
-    pads: Box<[u64]>,
+    return_stubs: Box<[u64]>,
     alive: bool,
     observed: Option<Observed>,
     /// Its one instruction's accesses must be worked out before it is entered.
@@ -121,8 +123,11 @@ pub struct Cache {
     start: u64,
     /// Next free byte of [`layout::FAR_CODE`].
     far: u64,
+    /// How far either is mapped.
+    mapped: [u64; 2],
     shared: Shared,
     second_used: bool,
+    tables: Tables,
     /// Whether inserted code must leave also dead flags alone, as a handler of faults may look.
     pub exact_flags: bool,
     /// Times the whole cache was flushed.
@@ -150,23 +155,16 @@ impl Located {
 }
 
 const PAGE: u64 = 4096;
+const HUGE_PAGE: u64 = 2 << 20;
 /// Room that any translation surely fits in.
 const LARGEST_TRANSLATION: u64 = 64 << 10;
 
 impl Cache {
-    /// Maps the cache's memory; [`Self::arrange`] makes it usable.
+    /// Maps the cache's tables; [`Self::arrange`] makes it usable.
     pub fn new() -> Result<Self, i32> {
-        let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        let (from, to) = (layout::CODE_CACHE.start, layout::FAR_CODE.end);
-        // SAFETY: a range of the engine's own (layout), mapped once, here.
-        unsafe {
-            sys::map_fixed(from, to - from, all, flags, -1, 0)?;
-            let huge = libc::MADV_HUGEPAGE;
-            sys::syscall!(libc::SYS_madvise, from, layout::CODE_CACHE.end - from, huge);
-        }
-        tables::map()?;
+        let from = layout::CODE_CACHE.start;
         Ok(Self {
+            tables: Tables::map()?,
             fragments: Vec::new(),
             exits: Vec::new(),
             by_pc: AddressMap::default(),
@@ -174,6 +172,7 @@ impl Cache {
             next: from,
             start: from,
             far: layout::FAR_CODE.start,
+            mapped: [from, layout::FAR_CODE.start],
             shared: Shared::default(),
             second_used: false,
             exact_flags: false,
@@ -182,9 +181,9 @@ impl Cache {
     }
 
     /// Says what is put aside at indirect branches and returns from now on; forgets everything.
-    pub fn arrange(&mut self, standing: Spills) {
+    pub fn arrange(&mut self, common_spills: Spills) {
         self.next = layout::CODE_CACHE.start;
-        let (shared, code) = Shared::write(self.next, standing);
+        let (shared, code) = Shared::write(self.next, common_spills);
         self.copy_in(&code);
         (self.shared, self.start) = (shared, self.next);
         self.forget();
@@ -193,26 +192,29 @@ impl Cache {
     fn copy_far(&mut self, code: &[u8]) {
         let end = self.far + code.len() as u64;
         assert!(end <= layout::FAR_CODE.end, "the code cache is full");
+        self.mapped[1] = reach(self.mapped[1], end);
         // SAFETY: as for `copy_in`.
         unsafe { std::ptr::copy_nonoverlapping(code.as_ptr(), self.far as *mut u8, code.len()) };
         self.far = end;
     }
 
     fn copy_in(&mut self, code: &[u8]) {
-        assert!(self.next + code.len() as u64 <= layout::CODE_CACHE.end, "the code cache is full");
+        let end = self.next + code.len() as u64;
+        assert!(end <= layout::CODE_CACHE.end, "the code cache is full");
+        self.mapped[0] = reach(self.mapped[0], end);
         // SAFETY: the destination is unused cache memory, checked to be large enough.
         unsafe {
             std::ptr::copy_nonoverlapping(code.as_ptr(), self.next as *mut u8, code.len());
         }
-        self.next = (self.next + code.len() as u64).next_multiple_of(16);
+        self.next = end.next_multiple_of(16);
     }
 
     fn clear_table(&mut self) {
         let miss = self.shared.table_miss as u32;
-        tables::indirect().fill(miss);
-        tables::returns().fill(self.shared.return_miss as u32);
+        self.tables.indirect().fill(miss);
+        self.tables.returns().fill(self.shared.return_miss as u32);
         if self.second_used {
-            tables::second().fill([0; 2]);
+            self.tables.second().fill([0; 2]);
             self.second_used = false;
         }
     }
@@ -249,11 +251,11 @@ impl Cache {
     pub fn add(
         &mut self,
         superblock: &Superblock,
-        woven: Instrumentation,
+        instrumentation: Instrumentation,
         variant: Variant,
         stop: bool,
     ) -> (Id, Option<Shape>) {
-        let (id, shape) = self.add_alone(superblock, woven, variant, stop);
+        let (id, shape) = self.add_alone(superblock, instrumentation, variant, stop);
         let mut pages: Vec<u64> = superblock.pages().collect();
         pages.sort_unstable();
         pages.dedup();
@@ -268,13 +270,14 @@ impl Cache {
     pub fn add_alone(
         &mut self,
         superblock: &Superblock,
-        woven: Instrumentation,
+        instrumentation: Instrumentation,
         variant: Variant,
         stop: bool,
     ) -> (Id, Option<Shape>) {
         let first_exit = FIRST_EXIT + self.exits.len() as u32;
         let (places, shared, exact) = ((self.next, self.far), self.shared, self.exact_flags);
-        let mut translation = lower(superblock, places, first_exit, shared, woven, variant, exact);
+        let mut translation =
+            lower(superblock, places, first_exit, shared, instrumentation, variant, exact);
         let shape = translation.shape.take();
         let (test_registers, value_source) = (translation.test_registers, translation.value_source);
         let id = self.insert(superblock, translation, variant);
@@ -282,7 +285,7 @@ impl Cache {
         let accesses = &superblock.guests[0].accesses;
         let inline = accesses.is_plain_repeat() && variant == Variant::Usual;
         let repeated = matches!(accesses, Accesses::Repeat { .. }) && !inline;
-        let tested = woven.tests.is_some() && repeated;
+        let tested = instrumentation.tests.is_some() && repeated;
         fragment.explicit = *accesses == Accesses::Explicit || tested;
         fragment.attended = fragment.explicit || stop || variant != Variant::Usual;
         fragment.comes_back = tested || variant != Variant::Usual;
@@ -321,12 +324,12 @@ impl Cache {
             end: self.next,
             far,
             body: start + u64::from(translation.body),
-            landing: start + u64::from(translation.landing),
+            indirect_body: start + u64::from(translation.indirect_body),
             inner: start + u64::from(translation.inner),
             reserved: translation.reserved,
             map: translation.map,
             incoming: Vec::new(),
-            pads: translation.pads.into(),
+            return_stubs: translation.return_stubs.into(),
             alive: true,
             observed: translation.record_register.map(|record_register| Observed {
                 record_register,
@@ -370,12 +373,12 @@ impl Cache {
             return;
         }
         let prefix = fragment.start;
-        let displaced = std::mem::replace(tables::indirect_entry(fragment.pc), prefix as u32);
+        let displaced = std::mem::replace(self.tables.indirect_entry(fragment.pc), prefix as u32);
         let displaced = u64::from(displaced);
         if displaced != prefix && displaced != self.shared.table_miss {
             let index = self.fragments.partition_point(|fragment| fragment.start < displaced);
             let other = &self.fragments[index];
-            *tables::second_entry(other.pc) = [other.pc.wrapping_neg(), other.landing];
+            *self.tables.second_entry(other.pc) = [other.pc.wrapping_neg(), other.indirect_body];
             self.second_used = true;
         }
     }
@@ -443,8 +446,8 @@ impl Cache {
         (fragment.map, fragment.observed) = (Map::default(), None);
         let (pc, prefix, variant) = (fragment.pc, fragment.start, fragment.variant);
         let own = fragment.start..fragment.end;
-        for back in std::mem::take(&mut fragment.pads) {
-            let entry = tables::return_entry(back);
+        for back in std::mem::take(&mut fragment.return_stubs) {
+            let entry = self.tables.return_entry(back);
             if own.contains(&u64::from(*entry)) {
                 *entry = self.shared.return_miss as u32;
             }
@@ -461,11 +464,11 @@ impl Cache {
             self.by_pc.remove(&key(pc, variant));
         }
         let miss = self.shared.table_miss as u32;
-        let entry = tables::indirect_entry(pc);
+        let entry = self.tables.indirect_entry(pc);
         if u64::from(*entry) == prefix {
             *entry = miss;
         }
-        let second = tables::second_entry(pc);
+        let second = self.tables.second_entry(pc);
         if second[0] == pc.wrapping_neg() {
             *second = [0; 2];
         }
@@ -504,6 +507,25 @@ impl Cache {
     pub fn size(&self) -> (usize, u64) {
         (self.fragments.len(), self.next - self.start)
     }
+}
+
+/// Maps more code memory, in steps of a huge page, until all below `end` is there: what is not needed yet
+/// is not there for a wild access of the guest's either. How far it is mapped then.
+fn reach(mapped: u64, end: u64) -> u64 {
+    if end <= mapped {
+        return mapped;
+    }
+    let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let bytes = (end - mapped).next_multiple_of(HUGE_PAGE);
+    // SAFETY: a range of the engine's own (layout), where nothing is yet.
+    unsafe {
+        if let Err(error) = sys::map_fixed(mapped, bytes, all, flags, -1, 0) {
+            report::refuse(&format!("no memory for translated code: error {error}"), 0);
+        }
+        sys::syscall!(libc::SYS_madvise, mapped, bytes, libc::MADV_HUGEPAGE);
+    }
+    mapped + bytes
 }
 
 /// Translations are found by address and variant: the upper bits of an address are all alike.

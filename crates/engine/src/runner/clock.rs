@@ -8,7 +8,7 @@
 //! without [`SPARE`], and a cell cannot run out later than the whole. If it does so earlier, what is
 //! left is shared out again, by how much each was used before.
 
-use super::cpu::{CELLS, cpu};
+use super::cpu::{CELLS, Cpu};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What the cells hold together when no ticks are left.
@@ -26,25 +26,29 @@ static GIVEN: [AtomicU64; CELLS] = [const { AtomicU64::new(0) }; CELLS];
 /// How much each was used lately.
 static USED: [AtomicU64; CELLS] = [const { AtomicU64::new(0) }; CELLS];
 
-fn left() -> u64 {
-    cpu().ticks.iter().sum::<u64>() - SPARE
+fn left(cpu: &Cpu) -> u64 {
+    cpu.ticks.iter().sum::<u64>() - SPARE
 }
 
 /// Ticks so far.
-pub fn now() -> u64 {
-    END.load(Ordering::Relaxed) - left()
+pub fn now(cpu: &Cpu) -> u64 {
+    END.load(Ordering::Relaxed) - left(cpu)
 }
 
 /// Makes translated code leave after so many ticks more, at least one.
-pub fn arm(ticks: u64) {
+pub fn arm(cpu: &mut Cpu, ticks: u64) {
     let ticks = ticks.max(1);
-    END.store(now() + ticks, Ordering::Relaxed);
-    share_out(ticks);
+    let end = now(cpu) + ticks;
+    // The same end as before: sharing out takes longer than all else that is done at a stop.
+    if END.swap(end, Ordering::Relaxed) == end && !cpu.ticks.contains(&0) {
+        return;
+    }
+    share_out(cpu, ticks);
 }
 
 /// Sets the time, for a process that is taken up in the middle.
-pub fn set(time: u64) {
-    END.store(time + left(), Ordering::Relaxed);
+pub fn set(cpu: &Cpu, time: u64) {
+    END.store(time + left(cpu), Ordering::Relaxed);
 }
 
 /// Why translated code may have left.
@@ -59,26 +63,26 @@ pub enum Countdown {
 }
 
 /// Looks at the countdown after translated code has left.
-pub fn look() -> Countdown {
-    if !cpu().ticks.contains(&0) {
+pub fn look(cpu: &mut Cpu) -> Countdown {
+    if !cpu.ticks.contains(&0) {
         return Countdown::Runs;
     }
-    match left() {
+    match left(cpu) {
         0 => Countdown::Over,
         ticks => {
-            share_out(ticks);
+            share_out(cpu, ticks);
             Countdown::Refilled
         }
     }
 }
 
 /// Fills the cells.
-fn share_out(ticks: u64) {
-    let cells = shares(ticks, recent_use());
+fn share_out(cpu: &mut Cpu, ticks: u64) {
+    let cells = shares(ticks, recent_use(cpu));
     for (given, cell) in GIVEN.iter().zip(cells) {
         given.store(cell, Ordering::Relaxed);
     }
-    cpu().ticks = cells;
+    cpu.ticks = cells;
 }
 
 /// One for each cell, and the rest by use, so that they run out at about the same time.
@@ -96,8 +100,8 @@ fn shares(ticks: u64, used: [u64; CELLS]) -> [u64; CELLS] {
 }
 
 /// Adds what was used of the cells since they were filled to what is remembered.
-fn recent_use() -> [u64; CELLS] {
-    let cells = cpu().ticks;
+fn recent_use(cpu: &Cpu) -> [u64; CELLS] {
+    let cells = cpu.ticks;
     let since = |number: usize| GIVEN[number].load(Ordering::Relaxed).saturating_sub(cells[number]);
     let mut used: [u64; CELLS] =
         std::array::from_fn(|number| USED[number].load(Ordering::Relaxed) + since(number));

@@ -11,10 +11,14 @@
 //! exit_cache:   translated code ──► save registers, flags, FS, vector state ──► return to Rust
 //! ```
 
+use super::context::Context;
 use super::follow::Follow;
 use super::screens::allocations::UnderWay;
+use super::screens::heap::LibraryCall;
 use std::arch::global_asm;
 use std::mem::offset_of;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// General registers in the processor's own numbering: `rax rcx rdx rbx rsp rbp rsi rdi r8 … r15`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -66,11 +70,7 @@ pub struct Cpu {
     pub exit: u64,
     /// The countdown of ticks, see [`super::clock`].
     pub ticks: [u64; CELLS],
-    /// Bits of a pc that index the table of indirect branches.
-    pub indirect_mask: u64,
-    /// Bits of a pc that index the table of returns.
-    pub return_mask: u64,
-    /// The low ones of the former.
+    /// The low bits of a pc that index the table of indirect branches.
     pub low_mask: u64,
     /// Bits of a pc that index the second table.
     pub second_mask: u64,
@@ -90,12 +90,12 @@ pub struct Cpu {
     pub follow: Follow,
     /// A call that is entered in the table of [allocations](super::screens::allocations).
     pub allocation: UnderWay,
+    /// The function with a contract that was called last.
+    pub library: LibraryCall,
     /// Translated code to enter.
     pub entry: u64,
     /// Address of the running thread's XSAVE area.
     pub vector_state: u64,
-    /// Not zero when the dispatcher must look at the running thread before it goes on.
-    pub attention: u64,
     host_stack: u64,
     host_fs: u64,
 }
@@ -106,28 +106,26 @@ impl Cpu {
 }
 
 /// The block itself. Accessed by translated code, by the trampolines below, and through
-/// [`cpu`] by whoever holds the baton.
+/// [`CpuBlock`] by whoever holds the baton.
 pub static mut CPU: Cpu = Cpu {
     registers: Registers { general: [0; 16], flags: 0, fs: 0, pc: 0 },
     slots: [0; SLOTS],
     target: 0,
     exit: 0,
     ticks: [0, 1, 1, 1],
-    indirect_mask: super::layout::INDIRECT_MASK,
-    return_mask: super::layout::RETURN_MASK,
-    low_mask: super::layout::INDIRECT_LOW,
-    second_mask: (super::layout::SECOND_ENTRIES as u64 - 1) << 2,
+    low_mask: crate::layout::INDIRECT_LOW,
+    second_mask: (crate::layout::SECOND_ENTRIES as u64 - 1) << 2,
     site_mask: super::sites::MASK,
     events: 0,
-    shadow: super::layout::SHADOW_BASE,
-    shadow_bits: u64::from_le_bytes([super::screens::shadow::PAINTED; 8]),
+    shadow: crate::layout::SHADOW_BASE,
+    shadow_bits: u64::from_le_bytes([crate::layout::PAINTED; 8]),
     tag_mask: 0,
-    user_end: super::layout::USER_END,
+    user_end: crate::layout::USER_END,
     follow: Follow::NONE,
     allocation: UnderWay::NONE,
+    library: LibraryCall::NONE,
     entry: 0,
     vector_state: 0,
-    attention: 0,
     host_stack: 0,
     host_fs: 0,
 };
@@ -138,18 +136,89 @@ pub const EXIT_ATTENTION: u64 = 0;
 /// What the XSAVE family keeps of the guest: x87, SSE, AVX. The rest is hidden from it.
 pub const VECTOR_MASK: u64 = 7;
 
-/// The shared block, for whoever holds the baton.
-#[inline]
-pub fn cpu() -> &'static mut Cpu {
-    let block = &raw mut CPU;
-    // SAFETY: only the holder of the baton runs Rust code that asks for it, and every borrow ends
-    // before translated code is entered or the baton is passed on.
-    unsafe { &mut *block }
+/// Not zero when the dispatcher must look at the running thread before it goes on. Not part of the
+/// block, as the signal handler sets it while Rust code uses the block.
+pub static ATTENTION: AtomicU64 = AtomicU64::new(0);
+
+/// Bits of a pc that index the tables of indirect branches and of returns.
+#[repr(C, align(16))]
+pub struct TableMasks {
+    /// Of indirect branches.
+    pub indirect: AtomicU64,
+    /// Of returns.
+    pub returns: AtomicU64,
+}
+
+/// What translated code indexes the tables by. Not part of the block, as the map of the guest's
+/// memory narrows it.
+pub static TABLE_MASKS: TableMasks = TableMasks {
+    indirect: AtomicU64::new(crate::layout::INDIRECT_MASK),
+    returns: AtomicU64::new(crate::layout::RETURN_MASK),
+};
+
+impl TableMasks {
+    /// The guest has mapped memory behind the tables, where branches to addresses that no program
+    /// can have would read.
+    pub fn narrow(&self) {
+        self.indirect.store(crate::layout::INDIRECT_LOW, Ordering::Relaxed);
+        self.returns.store(crate::layout::RETURN_LOW, Ordering::Relaxed);
+    }
+}
+
+/// The block, for Rust code. The engine has the only one, so who may use the block is who may use
+/// the engine; no reference into it can live while translated code runs.
+pub struct CpuBlock(());
+
+impl CpuBlock {
+    /// The one of this process.
+    ///
+    /// # Safety
+    /// Must be called once, and the result be used by the holder of the baton only.
+    pub unsafe fn claim() -> Self {
+        Self(())
+    }
+}
+
+impl Deref for CpuBlock {
+    type Target = Cpu;
+
+    #[inline]
+    fn deref(&self) -> &Cpu {
+        let block = &raw const CPU;
+        // SAFETY: there is one `CpuBlock`, which is borrowed. Translated code and the signal
+        // handler touch the block only while no Rust code of the holder borrows it (`context`).
+        unsafe { &*block }
+    }
+}
+
+impl DerefMut for CpuBlock {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Cpu {
+        let block = &raw mut CPU;
+        // SAFETY: as above.
+        unsafe { &mut *block }
+    }
+}
+
+/// The pc that the guest had when it was outside translated code last, for reports of our own faults.
+pub fn last_pc() -> u64 {
+    // SAFETY: a word that may be out of date; nobody relies on it.
+    unsafe { (&raw const CPU.registers.pc).read() }
 }
 
 /// Address of a field of the block, for translated code.
 pub fn field(offset: usize) -> u64 {
     (&raw const CPU) as u64 + offset as u64
+}
+
+/// Address of the mask of indirect branches, for translated code.
+pub fn indirect_mask() -> u64 {
+    (&raw const TABLE_MASKS.indirect) as u64
+}
+
+/// Address of the mask of returns, for translated code.
+pub fn return_mask() -> u64 {
+    (&raw const TABLE_MASKS.returns) as u64
 }
 
 /// Address of a spill slot, for translated code.
@@ -168,7 +237,7 @@ pub struct Landmarks {
     pub enter_end: u64,
     /// Where the signal handler goes to return to Rust from translated code, with the guest's
     /// registers already in the block and the stack at [`host_stack`].
-    pub land: u64,
+    pub to_dispatcher: u64,
     /// From here …
     pub syscall_start: u64,
     /// … to here (the `syscall` instruction itself), a guest system call has not happened yet.
@@ -182,13 +251,12 @@ unsafe extern "C" {
     fn whydunit_exit_cache();
     fn whydunit_enter_start();
     fn whydunit_enter_end();
-    fn whydunit_land();
+    fn whydunit_to_dispatcher();
     fn whydunit_syscall(arguments: *const [u64; 7], attention: *const u64) -> i64;
     fn whydunit_syscall_start();
     fn whydunit_syscall_instruction();
     fn whydunit_syscall_interrupted();
     fn whydunit_vector_save(area: *mut u8);
-    fn whydunit_vector_restore(area: *const u8);
 }
 
 /// The addresses themselves.
@@ -198,27 +266,30 @@ pub fn landmarks() -> Landmarks {
         exit_cache: at(whydunit_exit_cache),
         enter_start: at(whydunit_enter_start),
         enter_end: at(whydunit_enter_end),
-        land: at(whydunit_land),
+        to_dispatcher: at(whydunit_to_dispatcher),
         syscall_start: at(whydunit_syscall_start),
         syscall_instruction: at(whydunit_syscall_instruction),
         syscall_interrupted: at(whydunit_syscall_interrupted),
     }
 }
 
-/// Runs translated code at `entry` until it leaves the cache; `cpu().exit` says where.
+/// Runs translated code at `entry` until it leaves the cache; the block's `exit` says where. All of
+/// the context is borrowed, so that translated code, the calls that it makes and the signal handler
+/// find nothing in use.
 ///
 /// # Safety
-/// `entry` must be the body of a live translation of the code at the guest's pc, and
-/// `cpu().vector_state` a valid XSAVE area.
-pub unsafe fn enter_cache(entry: u64) {
-    cpu().entry = entry;
+/// `entry` must be the body of a live translation of the code at the guest's pc, and the block's
+/// `vector_state` a valid XSAVE area.
+pub unsafe fn enter_cache(context: &mut Context, entry: u64) {
+    context.cpu().entry = entry;
     // SAFETY: the caller's promise; the trampoline keeps the C calling convention.
     unsafe { whydunit_enter_cache() }
 }
 
 /// Stack pointer that Rust code had when it entered translated code.
 pub fn host_stack() -> u64 {
-    cpu().host_stack
+    // SAFETY: a word that only the trampoline into translated code writes.
+    unsafe { (&raw const CPU.host_stack).read() }
 }
 
 /// The answer of [`guest_syscall`] when a signal came first and the call has not happened.
@@ -228,7 +299,7 @@ pub const NOT_STARTED: i64 = -0x10000;
 /// starts it is not made at all.
 ///
 /// # Safety
-/// As [`super::sys::call`].
+/// As [`crate::sys::call`].
 pub unsafe fn guest_syscall(number: u64, arguments: [u64; 6], attention: *const u64) -> i64 {
     let [a, b, c, d, e, f] = arguments;
     let all = [number, a, b, c, d, e, f];
@@ -241,7 +312,8 @@ pub fn adopt_host_fs() {
     let base: u64;
     // SAFETY: reads a register; the runner checked at start-up that FSGSBASE is there.
     unsafe { std::arch::asm!("rdfsbase {}", out(reg) base) };
-    cpu().host_fs = base;
+    // SAFETY: there is no engine yet that could use the block.
+    unsafe { (&raw mut CPU.host_fs).write(base) };
 }
 
 /// Base of GS, which is always the guest's.
@@ -258,12 +330,6 @@ pub fn set_gs_base(base: u64) {
     unsafe { std::arch::asm!("wrgsbase {}", in(reg) base) };
 }
 
-/// Gives a new kernel thread of the runner the thread-local storage that all of them share.
-pub fn enter_host_fs() {
-    // SAFETY: only the baton's holder uses it, and that is who calls this.
-    unsafe { std::arch::asm!("wrfsbase {}", in(reg) cpu().host_fs) };
-}
-
 /// Stores the vector registers as they are now.
 ///
 /// # Safety
@@ -271,15 +337,6 @@ pub fn enter_host_fs() {
 pub unsafe fn save_vector_state(area: *mut u8) {
     // SAFETY: the caller's promise.
     unsafe { whydunit_vector_save(area) }
-}
-
-/// Loads the vector registers.
-///
-/// # Safety
-/// `area` must be an XSAVE area, 64-byte aligned, that holds a valid state.
-pub unsafe fn restore_vector_state(area: *const u8) {
-    // SAFETY: the caller's promise.
-    unsafe { whydunit_vector_restore(area) }
 }
 
 global_asm!(
@@ -299,7 +356,7 @@ whydunit_enter_cache:
 whydunit_enter_start:
     // A signal that came before this line has set `attention`; one that comes after it finds us
     // between the two labels and sends us back to this line.
-    cmp qword ptr [rip + {cpu} + {attention}], 0
+    cmp qword ptr [rip + {attention}], 0
     jne 2f
     mov rcx, qword ptr [rip + {cpu} + {vector_state}]
     mov eax, {vector_mask}
@@ -330,8 +387,8 @@ whydunit_enter_start:
 whydunit_enter_end:
 2:
     mov qword ptr [rip + {cpu} + {exit}], {exit_attention}
-    .globl whydunit_land
-whydunit_land:                          // the signal handler comes here with rsp = host_stack
+    .globl whydunit_to_dispatcher
+whydunit_to_dispatcher:                          // the signal handler comes here with rsp = host_stack
     mov rax, qword ptr [rip + {cpu} + {host_fs}]
     wrfsbase rax
     vzeroupper
@@ -422,12 +479,6 @@ whydunit_vector_save:
     xor edx, edx
     xsave64 [rdi]
     ret
-    .globl whydunit_vector_restore
-whydunit_vector_restore:
-    mov eax, {vector_mask}
-    xor edx, edx
-    xrstor64 [rdi]
-    ret
     "#,
     cpu = sym CPU,
     general = const offset_of!(Cpu, registers) + offset_of!(Registers, general),
@@ -436,7 +487,7 @@ whydunit_vector_restore:
     exit = const offset_of!(Cpu, exit),
     entry = const offset_of!(Cpu, entry),
     vector_state = const offset_of!(Cpu, vector_state),
-    attention = const offset_of!(Cpu, attention),
+    attention = sym ATTENTION,
     host_stack = const offset_of!(Cpu, host_stack),
     host_fs = const offset_of!(Cpu, host_fs),
     vector_mask = const VECTOR_MASK,

@@ -145,7 +145,7 @@ fn set(registers: &mut Registers, register: Register, value: u64) {
 fn random() -> u64 {
     let mut value = 0u64;
     // SAFETY: the kernel writes eight bytes.
-    unsafe { super::sys::syscall!(libc::SYS_getrandom, &raw mut value, 8, 0) };
+    unsafe { crate::sys::syscall!(libc::SYS_getrandom, &raw mut value, 8, 0) };
     value
 }
 

@@ -1,13 +1,13 @@
 //! The runner's end of the event ring: where translated code writes its records, and the records
 //! that the dispatcher adds.
 
-use super::cpu::cpu;
-use super::layout;
+use super::cpu::Cpu;
 use super::report;
-use super::sys::{self, syscall};
+use crate::layout;
 use crate::report::Message;
 use crate::ring::{self, BOARD_BYTES, BUFFER_BYTES, BUFFERS, FULL, HEADER_BYTES, LAST};
 use crate::ring::{Board, Header};
+use crate::sys::{self, syscall};
 use ::events::record;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -83,7 +83,7 @@ fn lock(file: i32, place: u64) -> Result<(), i32> {
 impl Ring {
     /// Takes a ring of the file `file`, and waits until the host has taken it up. `process`
     /// is this one's number to the host, `parent` that of the one that it was forked from.
-    pub fn new(file: i32, process: i32, parent: Option<i32>) -> Result<Self, i32> {
+    pub fn new(cpu: &mut Cpu, file: i32, process: i32, parent: Option<i32>) -> Result<Self, i32> {
         let shared = libc::MAP_SHARED;
         // SAFETY: a page of the engine's own that holds the board or nothing.
         unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, shared, file, 0)? };
@@ -93,18 +93,18 @@ impl Ring {
         map(shared, file, place)?;
         report::send(&Message::Ring { process, parent, number });
         wait_for_host(&header().attached, 0);
-        cpu().events = start_of(0);
+        cpu.events = start_of(0);
         Ok(Self { current: 0, muted: None, finished: false })
     }
 
     /// A ring that nobody reads, for a process that cannot have one that is.
-    pub fn unread() -> Result<Self, i32> {
+    pub fn unread(cpu: &mut Cpu) -> Result<Self, i32> {
         let anonymous = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: as above.
         unsafe { sys::map_fixed(BOARD, BOARD_BYTES, READ_WRITE, anonymous, -1, 0)? };
         map(anonymous, -1, 0)?;
         header().unread.store(1, Ordering::Relaxed);
-        cpu().events = start_of(0);
+        cpu.events = start_of(0);
         Ok(Self { current: 0, muted: None, finished: false })
     }
 
@@ -119,15 +119,15 @@ impl Ring {
 
     /// From now on what is written goes nowhere, or to the stream again. No superblock is under
     /// way.
-    pub fn mute(&mut self, on: bool) {
+    pub fn mute(&mut self, cpu: &mut Cpu, on: bool) {
         match (on, self.muted) {
             (true, None) => {
-                self.muted = Some(cpu().events);
-                cpu().events = NOWHERE;
+                self.muted = Some(cpu.events);
+                cpu.events = NOWHERE;
             }
             (false, Some(events)) => {
                 self.muted = None;
-                cpu().events = events;
+                cpu.events = events;
             }
             _ => {}
         }
@@ -166,8 +166,8 @@ impl Ring {
 
     /// A record has run over the end of the buffer: it moves to the next one. Called from the
     /// signal handler; the new place of the record.
-    pub fn overflow(&mut self) -> u64 {
-        let record = cpu().events;
+    pub fn overflow(&mut self, cpu: &mut Cpu) -> u64 {
+        let record = cpu.events;
         let (begin, end) = (self.begin(), self.end());
         self.turn(record - begin, FULL);
         let fresh = self.begin();
@@ -175,62 +175,68 @@ impl Ring {
         unsafe {
             std::ptr::copy(record as *const u8, fresh as *mut u8, (end - record) as usize);
         }
-        cpu().events = fresh;
+        cpu.events = fresh;
         fresh
     }
 
     /// Appends a record of the dispatcher's. No superblock is under way.
-    pub fn append(&mut self, bytes: &[u8]) {
-        if cpu().events + bytes.len() as u64 > self.end() {
-            self.turn(cpu().events - self.begin(), FULL);
-            cpu().events = self.begin();
+    pub fn append(&mut self, cpu: &mut Cpu, bytes: &[u8]) {
+        if cpu.events + bytes.len() as u64 > self.end() {
+            self.turn(cpu.events - self.begin(), FULL);
+            cpu.events = self.begin();
         }
         // SAFETY: there is room, checked above; shapes are far shorter than a buffer.
         unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), cpu().events as *mut u8, bytes.len());
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), cpu.events as *mut u8, bytes.len());
         }
-        cpu().events += bytes.len() as u64;
+        cpu.events += bytes.len() as u64;
     }
 
     /// Appends a record also while what is written goes nowhere, and hands over what there is, as
     /// someone waits for it.
-    pub fn append_and_hand_over(&mut self, bytes: &[u8]) {
+    pub fn append_and_hand_over(&mut self, cpu: &mut Cpu, bytes: &[u8]) {
         let muted = self.muted.is_some();
-        self.mute(false);
-        self.append(bytes);
-        self.turn(cpu().events - self.begin(), FULL);
-        cpu().events = self.begin();
-        self.mute(muted);
+        self.mute(cpu, false);
+        self.append(cpu, bytes);
+        self.turn(cpu.events - self.begin(), FULL);
+        cpu.events = self.begin();
+        self.mute(cpu, muted);
     }
 
     /// The same, also while what is written goes nowhere.
-    pub fn append_always(&mut self, bytes: &[u8]) {
+    pub fn append_always(&mut self, cpu: &mut Cpu, bytes: &[u8]) {
         let muted = self.muted.is_some();
-        self.mute(false);
-        self.append(bytes);
-        self.mute(muted);
+        self.mute(cpu, false);
+        self.append(cpu, bytes);
+        self.mute(cpu, muted);
     }
 
     /// A superblock was left in the middle: what it has stored, and what the dispatcher adds,
     /// becomes a record of its own.
-    pub fn partial(&mut self, first_exit: u32, executed: u16, stored: u16, added: &[u64]) {
+    pub fn partial(
+        &mut self,
+        cpu: &mut Cpu,
+        (first_exit, executed): (u32, u16),
+        stored: u16,
+        added: &[u64],
+    ) {
         let length = stored as usize * record::FIELD;
         // SAFETY: the unfinished record stands at `events`, its fields behind four bytes.
-        let stored = unsafe { std::slice::from_raw_parts((cpu().events + 4) as *const u8, length) };
-        self.append(&record::list::partial(first_exit, executed, stored, added));
+        let stored = unsafe { std::slice::from_raw_parts((cpu.events + 4) as *const u8, length) };
+        self.append(cpu, &record::list::partial(first_exit, executed, stored, added));
     }
 
     /// Hands over what there is; nothing more will come.
-    pub fn finish(&mut self) {
-        self.mute(false);
+    pub fn finish(&mut self, cpu: &mut Cpu) {
+        self.mute(cpu, false);
         self.finished = true;
         // No signal of the host's may reach the program that may come next.
         header().running.store(0, Ordering::SeqCst);
         while header().signalling.load(Ordering::SeqCst) != 0 {
             std::hint::spin_loop();
         }
-        self.turn(cpu().events - start_of(self.current), LAST);
+        self.turn(cpu.events - start_of(self.current), LAST);
         // Other threads may run on until the kernel ends them; nobody will read what they do.
-        cpu().events = start_of(self.current);
+        cpu.events = start_of(self.current);
     }
 }

@@ -10,8 +10,8 @@
 //! thread-local storage, as FS is the guest's; a signal that comes meanwhile makes the thread go on by
 //! single steps behind the trampoline, as it would have in translated code.
 
-use super::cpu::{Cpu, cpu};
-use super::engine::{engine, running};
+use super::context;
+use super::cpu::Cpu;
 use super::translate::superblock::Marks;
 use std::arch::global_asm;
 use std::mem::offset_of;
@@ -57,12 +57,14 @@ pub fn what(marks: Marks) -> u32 {
 }
 
 extern "C" fn follow() {
-    let at = &cpu().follow;
+    // SAFETY: called by translated code, whose thread has lent its context.
+    let (engine, thread) = unsafe { context::lent() };
+    let at = &engine.cpu.follow;
     let (pc, stack, value, back) = (at.place, at.stack, at.value, at.back);
     let (enters, returns) = (at.what & 1 != 0, at.what & 2 != 0);
     let marks = Marks { enters, returns, follows: true, ..Marks::default() };
-    let (arguments, thread) = (at.arguments, running());
-    engine().followed(thread, (pc, marks), (stack, value), (back, arguments));
+    let arguments = at.arguments;
+    engine.followed(thread, (pc, marks), (stack, value), (back, arguments));
 }
 
 unsafe extern "C" {
@@ -132,7 +134,7 @@ whydunit_follow:
     add rsp, 520
     .globl whydunit_follow_leave
 whydunit_follow_leave:                  // the signal handler comes back here with rsp = host_stack
-    cmp qword ptr [rip + {cpu} + {attention}], 0
+    cmp qword ptr [rip + {attention}], 0
     je 4f
     or qword ptr [rip + {cpu} + {saved} + 80], 0x100
 4:
@@ -171,6 +173,6 @@ whydunit_follow_end:
     saved = const offset_of!(Cpu, follow) + offset_of!(Follow, saved),
     resume = const offset_of!(Cpu, follow) + offset_of!(Follow, resume),
     host_stack = const Cpu::HOST_STACK,
-    attention = const offset_of!(Cpu, attention),
+    attention = sym super::cpu::ATTENTION,
     follow = sym follow,
 );

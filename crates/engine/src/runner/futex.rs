@@ -5,14 +5,18 @@
 //! baton; whoever wakes has the baton and puts them into that queue. Memory that other processes
 //! share is left to the kernel, and so are futexes with priority inheritance.
 
+use super::context::Context;
 use super::cpu;
-use super::engine::{drop_baton, engine, resume};
+use super::engine::Engine;
+use super::engine::dispatch::{drop_baton, resume};
 use super::guest::read_u32;
+use super::record::waits;
 use super::signal::frame::GuestMemory;
 use super::syscall::Outcome;
-use super::thread::Thread;
+use super::thread::SharedState;
 use super::{baton, guest};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Who waits for what, first come first.
@@ -22,7 +26,7 @@ pub struct Futexes(VecDeque<Waiter>);
 struct Waiter {
     address: u64,
     bits: u32,
-    thread: *mut Thread,
+    thread: Arc<SharedState>,
 }
 
 const COMMAND: i32 = 0x7f;
@@ -40,7 +44,8 @@ impl Futexes {
         self.0.retain(|waiter| {
             let meant = waiter.address == address && waiter.bits & bits != 0;
             // SAFETY: a thread that waits here has not gone on, so it is alive.
-            let wakes = meant && (woken as u64) < count && unsafe { baton::wake_up(waiter.thread) };
+            let wakes =
+                meant && (woken as u64) < count && unsafe { baton::wake_up(&waiter.thread) };
             woken += i64::from(wakes);
             !wakes
         });
@@ -65,45 +70,47 @@ impl Futexes {
         count
     }
 
-    fn forget(&mut self, thread: *mut Thread) {
-        self.0.retain(|waiter| waiter.thread != thread);
+    fn forget(&mut self, thread: &Arc<SharedState>) {
+        self.0.retain(|waiter| !Arc::ptr_eq(&waiter.thread, thread));
     }
 }
 
 /// Wakes whoever waits for a word of the guest's, as the kernel does when a thread ends.
-pub fn wake_one(address: u64) {
-    if is_private(address) {
-        engine().futexes.wake(address, 1, ANY);
+pub fn wake_one(engine: &mut Engine, address: u64) {
+    if is_private(engine, address) {
+        engine.threads.futexes.wake(address, 1, ANY);
     } else {
         // SAFETY: a wake touches no memory.
-        unsafe { super::sys::syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
+        unsafe { crate::sys::syscall!(libc::SYS_futex, address, libc::FUTEX_WAKE, 1) };
     }
 }
 
 /// Whether nobody but the threads of this process can wait there.
-fn is_private(address: u64) -> bool {
-    engine().memory.find(address).is_some_and(|(_, mapping)| !mapping.shared)
+fn is_private(engine: &Engine, address: u64) -> bool {
+    engine.process.memory.find(address).is_some_and(|(_, mapping)| !mapping.shared)
 }
 
 /// The answer to a futex operation, or `None` if it is the kernel's to answer.
-pub fn call(thread: &mut Thread, a: [u64; 6]) -> Option<Outcome> {
+pub fn call(context: &mut Context, a: [u64; 6]) -> Option<Outcome> {
     const WAIT_BITSET: i32 = 9;
     const WAKE_BITSET: i32 = 10;
     let [address, operation, value, timeout, other, last] = a;
     let command = operation as i32 & COMMAND;
-    if !is_private(address) || !address.is_multiple_of(4) {
+    let engine = context.engine();
+    if !is_private(engine, address) || !address.is_multiple_of(4) {
         return None;
     }
-    let futexes = &mut engine().futexes;
+    let is_other_private = is_private(engine, other);
+    let futexes = &mut engine.threads.futexes;
     // A negative count is one, as the kernel counts before it compares.
     let count = |number: u64| (number as i32).max(1) as u64;
     let answer = match command {
-        libc::FUTEX_WAIT => return Some(wait(thread, a, ANY)),
-        WAIT_BITSET => return Some(wait(thread, a, last as u32)),
+        libc::FUTEX_WAIT => return Some(wait(context, a, ANY)),
+        WAIT_BITSET => return Some(wait(context, a, last as u32)),
         libc::FUTEX_WAKE => futexes.wake(address, count(value), ANY),
         WAKE_BITSET if last as u32 == 0 => -i64::from(libc::EINVAL),
         WAKE_BITSET => futexes.wake(address, count(value), last as u32),
-        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE if is_private(other) => {
+        libc::FUTEX_REQUEUE | libc::FUTEX_CMP_REQUEUE if is_other_private => {
             if (value as i32) < 0 || (timeout as i32) < 0 {
                 return Some(Outcome::error(libc::EINVAL));
             }
@@ -119,7 +126,7 @@ pub fn call(thread: &mut Thread, a: [u64; 6]) -> Option<Outcome> {
                 }
             }
         }
-        libc::FUTEX_WAKE_OP if is_private(other) && other.is_multiple_of(4) => {
+        libc::FUTEX_WAKE_OP if is_other_private && other.is_multiple_of(4) => {
             let Some(holds) = operate(other, last as u32) else {
                 return Some(Outcome::error(libc::EFAULT));
             };
@@ -132,7 +139,7 @@ pub fn call(thread: &mut Thread, a: [u64; 6]) -> Option<Outcome> {
 }
 
 /// Waits while the word has its value.
-fn wait(thread: &mut Thread, a: [u64; 6], bits: u32) -> Outcome {
+fn wait(context: &mut Context, a: [u64; 6], bits: u32) -> Outcome {
     let [address, operation, value, timeout, ..] = a;
     if bits == 0 {
         return Outcome::error(libc::EINVAL);
@@ -142,33 +149,40 @@ fn wait(thread: &mut Thread, a: [u64; 6], bits: u32) -> Outcome {
         Some(word) if word != value as u32 => return Outcome::error(libc::EAGAIN),
         Some(_) => {}
     }
-    let pointer: *mut Thread = thread;
-    engine().futexes.0.push_back(Waiter { address, bits, thread: pointer });
-    thread.in_call = Some((libc::SYS_futex as u64, a));
-    baton::fall_asleep(thread);
-    drop_baton(thread);
+    let absolute = operation as i32 & COMMAND != libc::FUTEX_WAIT;
+    let realtime = operation as i32 & libc::FUTEX_CLOCK_REALTIME != 0;
+    let clock = if realtime { libc::CLOCK_REALTIME } else { libc::CLOCK_MONOTONIC };
+    let (engine, thread) = context.parts();
+    if waits::ends_early(engine, timeout, absolute.then_some(clock)) {
+        return Outcome::error(libc::ETIMEDOUT);
+    }
+    let deadline = waits::kernel_deadline(engine, timeout, absolute);
+    let timeout = deadline.as_ref().map_or(timeout, |deadline| deadline.as_ptr() as u64);
+    let shared = Arc::clone(&thread.shared);
+    engine.threads.futexes.0.push_back(Waiter { address, bits, thread: Arc::clone(&shared) });
+    thread.kernel.in_call = Some((libc::SYS_futex as u64, a));
+    baton::fall_asleep(&shared);
+    drop_baton(context);
     // The word is the thread's own, everything else as the guest asked: times and signals then
     // end it as they would have ended the guest's.
-    let word = thread.granted.as_ptr() as u64;
+    let word = shared.granted.as_ptr() as u64;
     let operation = operation | libc::FUTEX_PRIVATE_FLAG as u64;
-    // SAFETY: our own thread; nothing of the engine is borrowed while others run.
-    let (woken, answer) = unsafe {
-        let mut answer = 0;
-        while (*pointer).granted.load(Ordering::Acquire) == 0 && answer == 0 {
-            let arguments = [word, operation, 0, timeout, 0, u64::from(ANY)];
-            let attention = &raw const (*pointer).attention;
-            answer = cpu::guest_syscall(libc::SYS_futex as u64, arguments, attention);
-        }
-        let woken = baton::after_sleep(pointer);
-        resume(pointer);
-        (woken, answer)
-    };
-    engine().futexes.forget(pointer);
+    let arguments = [word, operation, 0, timeout, 0, u64::from(ANY)];
+    let mut answer = 0;
+    while shared.granted.load(Ordering::Acquire) == 0 && answer == 0 {
+        let attention = shared.attention.as_ptr();
+        // SAFETY: a word of our own; nothing of the engine is borrowed while others run.
+        answer = unsafe { cpu::guest_syscall(libc::SYS_futex as u64, arguments, attention) };
+    }
+    // SAFETY: our own thread, put to sleep above.
+    let woken = unsafe { baton::after_sleep(&shared) };
+    resume(context);
+    context.engine().threads.futexes.forget(&shared);
     Outcome::Answer(if woken || answer == -i64::from(libc::EAGAIN) { 0 } else { answer })
 }
 
 /// What FUTEX_WAKE_OP does to the second word; whether its comparison holds.
-fn operate(address: u64, encoded: u32) -> Option<bool> {
+pub fn operate(address: u64, encoded: u32) -> Option<bool> {
     let signed = |shift: u32| ((encoded << (20 - shift)) as i32) >> 20;
     let (operand, compared) = (signed(12), signed(0));
     let operand = if encoded >> 31 != 0 { 1i32.wrapping_shl(operand as u32) } else { operand };

@@ -3,8 +3,8 @@
 use super::engine::Engine;
 use super::guest::Checked;
 use super::signal::frame::GuestMemory;
-use super::sys::syscall;
 use super::translate::superblock;
+use crate::sys::syscall;
 use syscalls::Peek;
 
 impl Engine {
@@ -12,14 +12,15 @@ impl Engine {
     pub fn guard_code(&mut self, superblock: &superblock::Superblock) {
         for page in superblock.pages().map(|number| number * 4096) {
             let writable = self
+                .process
                 .memory
                 .find(page)
                 .is_some_and(|(_, mapping)| mapping.protection & libc::PROT_WRITE != 0);
             if writable {
                 self.guard(page, page);
             }
-            if !self.cache.has_page(page) {
-                for alias in self.memory.writable_aliases(page) {
+            if !self.code.cache.has_page(page) {
+                for alias in self.process.memory.writable_aliases(page) {
                     self.guard(alias, page);
                 }
             }
@@ -27,7 +28,7 @@ impl Engine {
     }
 
     fn guard(&mut self, page: u64, code: u64) {
-        if self.guarded.insert(page, code).is_none() {
+        if self.code.guarded.insert(page, code).is_none() {
             let protection = libc::PROT_READ | libc::PROT_EXEC;
             // SAFETY: a page of the guest's, made less accessible than it asked for.
             unsafe { syscall!(libc::SYS_mprotect, page, 4096, protection) };
@@ -36,12 +37,16 @@ impl Engine {
 
     /// Undoes [`Self::guard_code`] for a range. Whether anything was guarded.
     pub fn unguard(&mut self, start: u64, end: u64) -> bool {
-        let pages: Vec<(u64, u64)> =
-            self.guarded.range(start & !0xfff..end).map(|(page, code)| (*page, *code)).collect();
+        let pages: Vec<(u64, u64)> = self
+            .code
+            .guarded
+            .range(start & !0xfff..end)
+            .map(|(page, code)| (*page, *code))
+            .collect();
         for (page, code) in &pages {
-            self.guarded.remove(page);
-            self.cache.drop_range(*code, *code + 4096);
-            if let Some((_, mapping)) = self.memory.find(*page) {
+            self.code.guarded.remove(page);
+            self.code.cache.drop_range(*code, *code + 4096);
+            if let Some((_, mapping)) = self.process.memory.find(*page) {
                 let protection = mapping.protection;
                 // SAFETY: restores what the guest asked for.
                 unsafe { syscall!(libc::SYS_mprotect, *page, 4096, protection) };
@@ -58,7 +63,7 @@ impl Engine {
     /// Undoes [`Self::guard_code`] where the kernel is about to write for the guest: it would not
     /// fault but stop there, and answer that there was less to be had.
     pub fn unguard_buffers(&mut self, number: u64, arguments: [u64; 6]) {
-        if self.guarded.is_empty() {
+        if self.code.guarded.is_empty() {
             return;
         }
         let mut buffers = Vec::new();
@@ -74,11 +79,11 @@ impl Engine {
     /// Forgets translations of code that is about to change or go away.
     pub fn code_changes(&mut self, start: u64, end: u64) {
         let pages: Vec<u64> =
-            self.guarded.range(start & !0xfff..end).map(|(page, _)| *page).collect();
+            self.code.guarded.range(start & !0xfff..end).map(|(page, _)| *page).collect();
         for page in pages {
-            self.guarded.remove(&page);
+            self.code.guarded.remove(&page);
         }
-        self.cache.drop_range(start, end);
+        self.code.cache.drop_range(start, end);
     }
 }
 
@@ -87,7 +92,7 @@ impl Peek for Engine {
     /// the kernel.
     fn read(&self, address: u64, out: &mut [u8]) -> bool {
         match out {
-            [_] => self.memory.find(address).is_some(),
+            [_] => self.process.memory.find(address).is_some(),
             _ => Checked.read(address, out),
         }
     }

@@ -1,7 +1,8 @@
 //! Reading and writing the guest's memory without trusting its addresses: the kernel checks them.
 
 use super::signal::frame::GuestMemory;
-use super::sys::{self, syscall};
+use crate::layout;
+use crate::sys::{self, syscall};
 
 /// The guest's memory, through the kernel.
 pub struct Checked;
@@ -20,6 +21,10 @@ impl GuestMemory for Checked {
 }
 
 fn transfer(call: i64, address: u64, local: u64, length: usize) -> i64 {
+    let end = address.saturating_add(length as u64);
+    if length > 0 && layout::belongs_to_engine(&(address..end)) {
+        return -i64::from(libc::EFAULT);
+    }
     let own = [local, length as u64];
     let theirs = [address, length as u64];
     // By the thread's number: the process's own is no good once its first thread has ended.

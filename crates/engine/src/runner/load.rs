@@ -1,10 +1,11 @@
 //! Puts a program into the guest's address space: its segments, its dynamic loader, and the
 //! initial stack with arguments, environment and auxiliary vector.
 
-use super::layout;
 use super::memory::{Mapping, Memory};
-use super::sys;
+use crate::config::Layout;
 use crate::image::{Image, Resolved, Segment};
+use crate::layout;
+use crate::sys;
 use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
@@ -45,10 +46,12 @@ pub struct Arguments {
 }
 
 /// Maps the program and its loader.
-pub fn load(program: &Resolved, memory: &mut Memory) -> Result<Loaded, LoadError> {
-    let base = if program.image.relocatable { layout::PIE_BASE } else { 0 };
+pub fn load(program: &Resolved, memory: &mut Memory, moved: Layout) -> Result<Loaded, LoadError> {
+    let base = if program.image.relocatable { layout::PIE_BASE + moved.program } else { 0 };
     let end = map_image(&program.path, &program.image, base, memory)?;
-    memory.heap = end..end;
+    let heap = end + moved.heap;
+    memory.heap = heap..heap;
+    memory.lowered = moved.mappings;
     let mut entry = base + program.image.entry;
     let mut auxiliary = vec![
         (libc::AT_PHDR, base + program.image.headers_address),

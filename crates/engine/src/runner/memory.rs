@@ -3,9 +3,10 @@
 //! The kernel never chooses an address for the guest. That keeps the guest away from the runner,
 //! makes the layout the same in every run, and tells the translator which code can change.
 
-use super::cpu::cpu;
-use super::layout;
+use super::cpu::TABLE_MASKS;
 use super::translate::superblock::CodeSource;
+use crate::layout;
+use iced_x86::{Decoder, DecoderOptions, Instruction};
 use recording::log::FileView;
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -43,6 +44,8 @@ pub struct Memory {
     fetched: Cell<(u64, u64)>,
     /// What the main stack may grow to: mappings are placed below that.
     pub stack_room: u64,
+    /// How far below the usual place mappings begin.
+    pub lowered: u64,
     /// First and current end of the heap that `brk` moves.
     pub heap: Range<u64>,
 }
@@ -110,9 +113,7 @@ impl Memory {
             return;
         }
         if overlap(&range, &layout::BEYOND_TABLES) {
-            // Branches to addresses that no program can have would read there.
-            cpu().indirect_mask = layout::INDIRECT_LOW;
-            cpu().return_mask = layout::RETURN_LOW;
+            TABLE_MASKS.narrow();
         }
         self.remove(range.clone());
         if let Some((start, below)) = self.entries.range_mut(..range.start).next_back()
@@ -150,9 +151,7 @@ impl Memory {
         loop {
             let start = end.checked_sub(length).filter(|start| *start >= bottom)?;
             let wanted = start..end;
-            if let Some(own) =
-                [layout::ENGINE, layout::ARENA].into_iter().find(|own| overlap(own, &wanted))
-            {
+            if let Some(own) = layout::own().iter().find(|own| overlap(own, &wanted)) {
                 end = own.start;
                 continue;
             }
@@ -173,7 +172,7 @@ impl Memory {
         {
             return Some(hint);
         }
-        let top = layout::MAPPINGS_TOP.min(layout::USER_END - self.stack_room);
+        let top = layout::MAPPINGS_TOP.min(layout::USER_END - self.stack_room) - self.lowered;
         self.place_below(length, top, layout::MAPPINGS_BOTTOM)
     }
 
@@ -229,6 +228,11 @@ impl Memory {
             }
         }
         false
+    }
+
+    /// The instruction at an address.
+    pub fn decode_one(&self, pc: u64) -> Instruction {
+        Decoder::with_ip(64, self.code_at(pc), pc, DecoderOptions::NONE).decode()
     }
 
     /// Whether any mapping in the range can be executed.

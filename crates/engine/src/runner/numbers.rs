@@ -5,7 +5,7 @@
 //! `self` in there is this process by the host's number.
 
 use super::report;
-use super::sys::{self, syscall};
+use crate::sys::{self, syscall};
 
 /// The numbers of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,8 +6,8 @@
 
 use super::engine::Engine;
 use super::events::{self, Ring};
-use super::layout;
 use super::report;
+use crate::layout;
 use crate::report::{Message, ModuleMap};
 use crate::ring::{self, Order};
 use std::ops::Range;
@@ -35,7 +35,7 @@ fn take(ring: &Ring) -> Option<Order> {
 impl Engine {
     /// Does what the host asks for. Whether translations may have gone.
     pub fn take_orders(&mut self) -> bool {
-        match self.ring.as_ref().and_then(take) {
+        match self.observed.ring.as_ref().and_then(take) {
             None => false,
             Some(order) => {
                 self.obey(order);
@@ -50,8 +50,8 @@ impl Engine {
             Order::Functions(functions) => {
                 for (function, name) in functions {
                     self.add_to_screens(function, &name);
-                    self.stops.add_function(function, name, &self.config.plan);
-                    self.cache.drop_covering(function);
+                    self.observed.stops.add_function(function, name, &self.config.plan);
+                    self.code.cache.drop_covering(function);
                 }
             }
         }
@@ -59,10 +59,10 @@ impl Engine {
 
     /// Asks the host for functions in the code that has been mapped there, if the plan names any.
     pub fn announce(&mut self, mapped: Range<u64>) {
-        if !self.config.plan.has_names() || self.ring.is_none() {
+        if !self.config.plan.has_names() || self.observed.ring.is_none() {
             return;
         }
-        for (range, mapping) in self.memory.inside(mapped) {
+        for (range, mapping) in self.process.memory.inside(mapped) {
             let Some(file) = mapping.file.filter(|_| mapping.protection & libc::PROT_EXEC != 0)
             else {
                 continue;
@@ -73,7 +73,7 @@ impl Engine {
                 offset: mapping.offset,
                 path: file.to_string(),
             };
-            report::send(&Message::Module { process: self.numbers.host, map });
+            report::send(&Message::Module { process: self.process.numbers.host, map });
             self.wait_for_functions();
         }
     }
@@ -81,7 +81,7 @@ impl Engine {
     /// A host that has ended does not answer.
     fn wait_for_functions(&mut self) {
         for _ in 0..MOST_WAITS {
-            let Some(ring) = &self.ring else { return };
+            let Some(ring) = &self.observed.ring else { return };
             let mailbox = ring.mailbox();
             events::wait_for_host(&mailbox.sent, mailbox.taken.load(Ordering::Relaxed));
             if !ring.is_read() {

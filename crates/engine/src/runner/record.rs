@@ -4,7 +4,7 @@
 //! Everything that is not the program's own doing comes in through four doors: system calls,
 //! signals, a few instructions, and which thread runs. Each has a function here that the engine
 //! calls when the door has been passed. Nothing else of the engine knows about recording, except
-//! where it asks [`is_on`] because the kernel must not write behind our back.
+//! where it asks [`Engine::is_recorded`] because the kernel must not write behind our back.
 //!
 //! * [`log`]: where the bytes go; [`files`]: contents of mapped files;
 //! * [`image`]: the process as it is when its log begins;
@@ -15,9 +15,10 @@
 //! * [`tree`]: memory that the guest's processes share; [`made`]: whether it is all theirs, and
 //!   [`outsiders`] and [`handed`]: whether it stays so;
 //! * [`written`]: files that are mapped and written, [`changed`]: by others;
-//! * [`scratch`]: buffers of calls that wait;
+//! * [`bounce`]: bounce buffers of calls that wait; [`waits`]: those whose time is over before it is;
 //! * [`decide`]: what is answered otherwise, or refused.
 
+pub mod bounce;
 mod changed;
 mod decide;
 pub mod digest;
@@ -30,26 +31,28 @@ mod output;
 mod outsiders;
 pub mod region;
 pub mod schedule;
-pub mod scratch;
 pub mod tree;
+pub mod waits;
 mod written;
 
 pub use decide::{decide, stays_here};
 
-use super::cpu::{NOT_STARTED, Registers, cpu};
-use super::engine::{Engine, engine};
+use super::address_map::AddressMap;
+use super::cpu::{Cpu, NOT_STARTED, Registers};
+use super::engine::Engine;
 use super::guest::Checked;
 use super::memory::Memory;
 use super::signal::SignalInfo;
 use super::signal::frame::GuestMemory;
 use super::thread::Thread;
-use super::{baton, clock, report, sys};
-use crate::config::Recording;
+use super::{baton, clock, report};
+use crate::config::{Config, Recording};
 use crate::host::REFUSED;
 use crate::report::{LogOrigin, Message};
+use crate::sys;
 use log::Log;
 use recording::log::{Call, Ending, Entry, Position, SignalData, write_head};
-use schedule::Scheduler;
+use schedule::{Event, Scheduler};
 use syscalls::{Before, Known, Peek, Range};
 
 /// The recorder of this process.
@@ -74,6 +77,10 @@ pub struct Recorder {
     began: u64,
     /// Whether the running thread lets others run.
     yields: bool,
+    /// Places where the schedule decides, and whether threads are held there.
+    switch_points: AddressMap<bool>,
+    /// How far the guest's clocks have been put forward.
+    pub ahead: waits::Ahead,
 }
 
 /// What is noted before a system call.
@@ -101,14 +108,14 @@ impl Peek for Memory {
     }
 }
 
-/// Whether this process is recorded, now or in a region to come.
-pub fn is_on() -> bool {
-    engine().config.recording.is_some()
+/// Whether the schedule of a recording decides at locked instructions.
+pub fn minds_events(config: &Config) -> bool {
+    config.recording.as_ref().is_some_and(|how| how.schedule.minds_events())
 }
 
 impl Recorder {
     /// Starts the log of a process that has just been loaded.
-    pub fn start(how: &Recording, process: i32) -> Box<Self> {
+    pub fn start(cpu: &Cpu, how: &Recording, process: i32) -> Box<Self> {
         let origin = if how.executed { LogOrigin::Exec } else { LogOrigin::Start };
         Box::new(Self {
             log: open(process, origin),
@@ -122,13 +129,15 @@ impl Recorder {
             head: Vec::new(),
             ranges: Vec::new(),
             steps: 0,
-            began: clock::now(),
+            began: clock::now(cpu),
             yields: false,
+            switch_points: how.switch_points.iter().map(|it| (it.pc, it.holds)).collect(),
+            ahead: waits::Ahead::default(),
         })
     }
 
-    fn put_call(&mut self, call: Call) {
-        self.put(&Entry::Call(Call { time: clock::now(), ..call }), 0);
+    fn put_call(&mut self, cpu: &Cpu, call: Call) {
+        self.put(&Entry::Call(Call { time: clock::now(cpu), ..call }), 0);
     }
 
     fn put(&mut self, entry: &Entry, payload: u32) {
@@ -144,10 +153,10 @@ impl Recorder {
     }
 
     /// A thread has the baton.
-    pub fn switched(&mut self, thread: i32) {
+    pub fn switched(&mut self, cpu: &Cpu, thread: i32) {
         if self.running != thread {
             self.running = thread;
-            self.put(&Entry::Switch { thread, time: clock::now() }, 0);
+            self.put(&Entry::Switch { thread, time: clock::now(cpu) }, 0);
         }
         if self.log.is_refused() {
             report::send(&Message::Note("the recording ends here".into()));
@@ -156,7 +165,16 @@ impl Recorder {
         }
     }
 
-    fn call(&mut self, memory: &Memory, mut call: Call) {
+    /// The running thread has had its ticks. Whether it stops here; else a few instructions later.
+    pub fn slice_ended(&mut self, cpu: &mut Cpu, thread: i32, left: u64) -> bool {
+        let now = clock::now(cpu);
+        self.scheduler.slice_ended(thread, now);
+        clock::arm(cpu, self.scheduler.slice(now).min(left));
+        self.steps = self.scheduler.steps();
+        self.steps == 0
+    }
+
+    fn call(&mut self, cpu: &Cpu, memory: &Memory, mut call: Call) {
         call.writes.clear();
         let mut payload = 0;
         for range in &self.ranges {
@@ -166,7 +184,7 @@ impl Recorder {
             }
         }
         let writes = std::mem::take(&mut call.writes);
-        let time = clock::now();
+        let time = clock::now(cpu);
         let entry = Entry::Call(Call { writes: writes.clone(), time, ..call });
         self.put(&entry, payload as u32);
         for (address, length) in writes {
@@ -183,24 +201,24 @@ fn open(process: i32, origin: LogOrigin) -> Log {
 }
 
 /// Where the running thread is.
-pub fn position(memory: &Memory) -> Position {
-    let registers = &cpu().registers;
-    let check = digest::state(registers, memory);
-    Position { time: clock::now(), pc: registers.pc, check }
+pub fn position(engine: &Engine) -> Position {
+    let registers = &engine.cpu.registers;
+    let check = digest::state(registers, &engine.process.memory);
+    Position { time: clock::now(&engine.cpu), pc: registers.pc, check }
 }
 
 /// Before a system call: what must be known of it later.
 pub fn before_call(engine: &Engine, number: u64, arguments: [u64; 6]) -> Option<Noted> {
     engine.config.recording.as_ref()?;
     // A region that begins while the call is under way knows nothing of what was before it.
-    let check = match engine.recorder {
-        Some(_) => digest::call(&cpu().registers, number, arguments, &engine.memory),
+    let check = match engine.log.recorder {
+        Some(_) => digest::call(&engine.cpu.registers, number, arguments, &engine.process.memory),
         None => 0,
     };
     if made::opens(number) {
         outsiders::opens();
     }
-    let before = syscalls::before(number, arguments, &engine.memory);
+    let before = syscalls::before(number, arguments, &engine.process.memory);
     Some(Noted { check, before, asked: made::asked(number, arguments) })
 }
 
@@ -210,25 +228,26 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
     if made::opens(number) {
         outsiders::opened((answer >= 0).then(|| made::name(answer as u64)).flatten());
     }
-    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let Engine { log, process, cpu, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     recorder.ranges.clear();
     let output = recorder.outputs.end(answer);
     let check = noted.check;
     if answer == NOT_STARTED {
-        recorder.call(memory, Call { number, answer, check, ..Call::default() });
+        recorder.call(cpu, memory, Call { number, answer, check, ..Call::default() });
         return;
     }
     let known =
-        syscalls::written(number, arguments, answer, &noted.before, &*memory, &mut recorder.ranges);
+        syscalls::written(number, arguments, answer, &noted.before, memory, &mut recorder.ranges);
     if known != Known::Yes {
         let why = syscalls::reason(number, arguments);
-        refuse(&format!("the guest made {}: {why}", describe(number, arguments)));
+        recorder.refuse(&format!("the guest made {}: {why}", describe(number, arguments)));
     }
     written::called(recorder, memory, number, arguments, answer);
     let seen = recorder.tree.called(memory, number, arguments, answer);
     recorder.ranges.extend(seen.into_iter().map(|address| Range { address, length: tree::PAGE }));
     recorder.ranges.extend(numbers_written(number, arguments, answer));
-    recorder.call(memory, Call { number, answer, check, output, ..Call::default() });
+    recorder.call(cpu, memory, Call { number, answer, check, output, ..Call::default() });
     if number as i64 == libc::SYS_mmap && answer > 0 {
         files::mapped(recorder, arguments);
     }
@@ -278,58 +297,84 @@ fn describe(number: u64, arguments: [u64; 6]) -> String {
 
 /// A call that has no return: the end of a thread, or of a process that is not this one.
 pub fn leaves(engine: &mut Engine, noted: Option<Noted>, number: u64) {
-    if let (Some(recorder), Some(noted)) = (&mut engine.recorder, noted) {
+    if let (Some(recorder), Some(noted)) = (&mut engine.log.recorder, noted) {
         let call = Call { number, check: noted.check, ..Call::default() };
-        recorder.put_call(call);
+        recorder.put_call(&engine.cpu, call);
     }
 }
 
 /// A process that shares our memory is ended by a signal.
 pub fn leaves_by_signal(engine: &mut Engine) {
-    let check = digest::state(&cpu().registers, &engine.memory);
-    if let Some(recorder) = &mut engine.recorder {
+    let check = digest::state(&engine.cpu.registers, &engine.process.memory);
+    if let Some(recorder) = &mut engine.log.recorder {
         let call = Call { number: libc::SYS_exit_group as u64, check, ..Call::default() };
-        recorder.put_call(call);
+        recorder.put_call(&engine.cpu, call);
     }
 }
 
 /// A signal comes to the running thread, which has a handler for it.
 pub fn signal(engine: &mut Engine, info: &SignalInfo) {
-    if engine.recorder.is_none() {
+    if engine.log.recorder.is_none() {
         return;
     }
-    let at = position(&engine.memory);
+    let at = position(engine);
     let used = info.raw.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let info = SignalData { raw: info.raw[..used].to_vec(), trap: info.trap, cr2: info.cr2 };
-    if let Some(recorder) = &mut engine.recorder {
+    if let Some(recorder) = &mut engine.log.recorder {
         recorder.put(&Entry::Signal { at, info }, 0);
     }
 }
 
 /// The running thread stops for others.
 pub fn stopped(engine: &mut Engine) {
-    if engine.recorder.is_none() {
+    if engine.log.recorder.is_none() {
         return;
     }
-    let at = position(&engine.memory);
-    if let Some(recorder) = &mut engine.recorder {
+    let at = position(engine);
+    if let Some(recorder) = &mut engine.log.recorder {
         recorder.put(&Entry::Stop(at), 0);
     }
 }
 
-/// The running thread has had its ticks. Whether it stops here; else a few instructions later.
-pub fn slice_ended(recorder: &mut Recorder, thread: i32, left: u64) -> bool {
-    let now = clock::now();
-    recorder.scheduler.slice_ended(thread, now);
-    clock::arm(recorder.scheduler.slice(now).min(left));
-    recorder.steps = recorder.scheduler.steps();
-    recorder.steps == 0
+/// The running thread has done something that others may have to do with: it may have to stop.
+pub fn event(engine: &mut Engine, thread: &Thread) {
+    happened(engine, thread, Event::Passed);
+}
+
+fn happened(engine: &mut Engine, thread: &Thread, event: Event) {
+    let Some(recorder) = &mut engine.log.recorder else { return };
+    if !recorder.scheduler.minds_events() || !baton::wanted() {
+        return;
+    }
+    if recorder.scheduler.event(event, thread.tid(), &baton::waiting()) {
+        recorder.steps = match event {
+            Event::Passed => recorder.scheduler.steps(),
+            Event::Target => 0,
+        };
+        match recorder.steps {
+            0 => thread.shared.preempt(),
+            _ => thread.shared.attend(),
+        }
+    }
+}
+
+/// The running thread is about to go on where it is: if that is a place that the host has named, it may
+/// have to stop.
+pub fn arrives(engine: &mut Engine, thread: &Thread) {
+    let Some(recorder) = &engine.log.recorder else { return };
+    if recorder.switch_points.is_empty() {
+        return;
+    }
+    if let Some(holds) = recorder.switch_points.get(&engine.cpu.registers.pc) {
+        let event = if *holds { Event::Target } else { Event::Passed };
+        happened(engine, thread, event);
+    }
 }
 
 /// Before the running thread goes on: whether one instruction is to be executed by itself, and
 /// whether it is to stop now.
 pub fn cut(engine: &mut Engine) -> (bool, bool) {
-    let Some(recorder) = engine.recorder.as_mut().filter(|recorder| recorder.steps > 0) else {
+    let Some(recorder) = engine.log.recorder.as_mut().filter(|recorder| recorder.steps > 0) else {
         return (false, false);
     };
     recorder.steps -= 1;
@@ -338,31 +383,31 @@ pub fn cut(engine: &mut Engine) -> (bool, bool) {
 
 /// Whether other processes wait while this one runs.
 pub fn is_member(engine: &Engine) -> bool {
-    engine.recorder.as_ref().is_some_and(|recorder| recorder.tree.is_member())
+    engine.log.recorder.as_ref().is_some_and(|recorder| recorder.tree.is_member())
 }
 
 /// Whether the running thread has asked to let others run.
 pub fn takes_yield(engine: &mut Engine) -> bool {
-    engine.recorder.as_mut().is_some_and(|recorder| std::mem::take(&mut recorder.yields))
+    engine.log.recorder.as_mut().is_some_and(|recorder| std::mem::take(&mut recorder.yields))
 }
 
 /// Which of those who wait for the baton is to have it.
 pub fn next(engine: &mut Engine) -> usize {
-    let Some(recorder) = &mut engine.recorder else { return 0 };
+    let Some(recorder) = &mut engine.log.recorder else { return 0 };
     let waiting = baton::waiting();
     if waiting.is_empty() { 0 } else { recorder.scheduler.choose(&waiting) }
 }
 
 /// Whether the running thread goes on though others wait.
 pub fn keeps_running(engine: &mut Engine, thread: i32) -> bool {
-    let Some(recorder) = &mut engine.recorder else { return false };
+    let Some(recorder) = &mut engine.log.recorder else { return false };
     recorder.scheduler.keeps(thread, &baton::waiting())
 }
 
 /// An instruction got its answer from the engine.
 pub fn answered(engine: &mut Engine, before: &Registers) {
-    let Some(recorder) = &mut engine.recorder else { return };
-    let after = &cpu().registers;
+    let Some(recorder) = &mut engine.log.recorder else { return };
+    let after = &engine.cpu.registers;
     let registers = (0..16u8)
         .map(|number| (number, after.general[number as usize]))
         .filter(|(number, value)| before.general[*number as usize] != *value)
@@ -376,7 +421,7 @@ pub fn executes(engine: &mut Engine, thread: &Thread) {
     if !thread.foreign {
         tree::executes(engine);
     }
-    if let Some(recorder) = &mut engine.recorder {
+    if let Some(recorder) = &mut engine.log.recorder {
         recorder.put(&Entry::Exec, 0);
         if !thread.foreign {
             changed::ended(recorder);
@@ -387,8 +432,8 @@ pub fn executes(engine: &mut Engine, thread: &Thread) {
 
 /// It has not: the log goes on.
 pub fn not_executed(engine: &mut Engine, thread: &Thread) {
-    let process = engine.numbers.host;
-    if let Some(recorder) = &mut engine.recorder
+    let process = engine.process.numbers.host;
+    if let Some(recorder) = &mut engine.log.recorder
         && !thread.foreign
     {
         recorder.log = open(process, LogOrigin::Continue);
@@ -396,11 +441,23 @@ pub fn not_executed(engine: &mut Engine, thread: &Thread) {
     }
 }
 
+/// The kernel is about to hold this process until its new child has ended or executed another program:
+/// those that share memory go on meanwhile, the child among them.
+pub fn waits_for_child(engine: &mut Engine) {
+    tree::waits(engine);
+}
+
+/// It goes on.
+pub fn has_waited(engine: &mut Engine) {
+    tree::takes(engine);
+}
+
 /// In the child of a fork: a log of its own.
 pub fn forked(engine: &mut Engine, thread: i32, parent: i32) {
     region::forked(engine);
-    engine.futexes.clear();
-    let Engine { recorder, memory, numbers, .. } = engine;
+    engine.threads.futexes.clear();
+    let Engine { log, process, .. } = engine;
+    let (recorder, memory, numbers) = (&mut log.recorder, &process.memory, &process.numbers);
     if let Some(recorder) = recorder {
         let origin = LogOrigin::Fork { parent, number: numbers.parents };
         recorder.log = open(numbers.host, origin);
@@ -412,22 +469,43 @@ pub fn forked(engine: &mut Engine, thread: i32, parent: i32) {
 
 /// The process ends.
 pub fn ended(engine: &mut Engine, ending: Ending) {
-    let Engine { recorder, memory, numbers, .. } = engine;
+    let Engine { log, process, .. } = engine;
+    let (recorder, memory, numbers) = (&mut log.recorder, &process.memory, &process.numbers);
     if let Some(recorder) = recorder {
         files::note_process(numbers.host, false);
         changed::ended(recorder);
         recorder.put(&Entry::End(ending), 0);
+        if recorder.scheduler.minds_events() {
+            report::send(&Message::Events(recorder.scheduler.events()));
+        }
         recorder.log.finish();
         recorder.tree.leave(memory);
     }
 }
 
-/// What happens cannot be recorded faithfully: says so, and ends. The host then ends all others, so
-/// the log comes first.
-pub fn refuse(why: &str) -> ! {
-    if let Some(recorder) = &mut engine().recorder {
-        recorder.log.finish();
+/// What happens cannot be recorded faithfully: says so, and ends.
+pub fn refuse(engine: &mut Engine, why: &str) -> ! {
+    match &mut engine.log.recorder {
+        Some(recorder) => recorder.refuse(why),
+        None => say_refused(why),
     }
+}
+
+impl Recorder {
+    /// The same. The host then ends all other processes, so the log comes first.
+    fn refuse(&mut self, why: &str) -> ! {
+        self.log.finish();
+        say_refused(why)
+    }
+}
+
+/// How long a process that has said so waits to be ended.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(5);
+
+/// The same, where the log need not be finished.
+fn say_refused(why: &str) -> ! {
     report::send(&Message::Refused(why.to_owned()));
+    // The host ends all processes at once: whoever waits for this one is not to go on before that.
+    std::thread::sleep(PATIENCE);
     sys::exit_group(REFUSED)
 }

@@ -10,12 +10,14 @@
 //! * [`begin`] builds the process as the log says it was; [`memory`] arranges its address space;
 //! * [`calls`] gives system calls their recorded answers;
 //! * [`contexts`] are the threads; [`source`] reads the log; [`control`] is asked from outside,
-//!   and [`extract`] cuts a region out; [`skip`] stands in for what a log leaves out.
+//!   and [`extract`] cuts a region out; [`skip`] stands in for what a log leaves out;
+//! * [`diversion`] leaves the log for good and goes on with something altered.
 
 mod begin;
 mod calls;
 mod contexts;
 mod control;
+mod diversion;
 mod extract;
 mod memory;
 mod skip;
@@ -24,15 +26,18 @@ mod source;
 pub use begin::start;
 pub use calls::system_call;
 
-use super::cpu::cpu;
-use super::engine::{self, CameBy, engine};
+use super::context::Context;
+use super::engine::Engine;
+use super::engine::dispatch::{self, CameBy};
 use super::record;
 use super::signal::{SignalInfo, deliver, is_fault};
-use super::{clock, report, sys};
-use crate::control::Instant;
+use super::{clock, report};
+use crate::control::{DiversionEnd, Instant};
 use crate::report::{Divergence, Message, ProcessReplay, Replayed};
+use crate::sys;
 use contexts::Contexts;
 use control::Control;
+use diversion::Diversion;
 use memory::Files;
 use recording::log::{Call, Ending, Entry, Position, SignalData};
 use recording::{Origin, ProcessStart, Recording};
@@ -55,7 +60,13 @@ pub struct Replayer {
     /// Number of the system call that was answered last.
     last_call: u64,
     outputs: Option<[i32; 2]>,
+    /// Outputs of the process so far.
+    shown: u64,
     control: Option<Control>,
+    /// What the process does by itself, if it has left the log.
+    diversion: Option<Box<Diversion>>,
+    /// Where a diversion learns from this process how calls were made.
+    twin: Option<i32>,
 }
 
 impl Replayer {
@@ -84,8 +95,8 @@ impl Replayer {
 }
 
 /// Whether memory that nobody has written holds something else than it did, so that state may differ.
-fn is_poisoned() -> bool {
-    engine().config.plan.poisons()
+fn is_poisoned(engine: &Engine) -> bool {
+    engine.config.plan.poisons()
 }
 
 /// Further than any process will come.
@@ -95,40 +106,48 @@ const NEVER: u64 = 1 << 60;
 /// countdown run out all the time, and a call that never comes is missed soon enough.
 const LATE: u64 = 1 << 12;
 
-fn replayer() -> &'static mut Replayer {
-    engine().replayer.as_mut().expect("a replay is under way")
-}
-
 /// Runs until the log ends.
-fn run() -> ! {
+fn run(context: &mut Context) -> ! {
     let mut came_by = CameBy::Elsewhere;
     loop {
-        if steer() {
+        let mut acted = !diversion::is_on(context.engine()) && steer(context);
+        // It may have left the log just now: where that is to lead counts from its first instruction on.
+        if diversion::is_on(context.engine()) {
+            acted |= diversion::steer(context);
+        }
+        if acted {
             came_by = CameBy::Elsewhere;
         }
-        came_by = engine::step(replayer().contexts.current(), came_by);
+        came_by = dispatch::step(context, came_by);
     }
 }
 
 /// Does what the log says happens here, and sets how far the running thread may go. Whether
 /// anything was done.
-fn steer() -> bool {
+fn steer(context: &mut Context) -> bool {
     let mut acted = false;
     loop {
-        if control::is_at_goal() {
-            control::stand(None, None);
+        if control::is_at_goal(context) {
+            control::stop(context, None, None);
             acted = true;
+            if diversion::is_on(context.engine()) {
+                return acted;
+            }
             continue;
         }
-        match next(replayer().contexts.is_parked()) {
+        let parked = context.replayer().contexts.is_parked();
+        match next(context, parked) {
             Next::Done => acted = true,
             Next::Run(until) => {
-                if control::meets_place() {
-                    control::stand(None, None);
+                if control::meets_place(context) || control::has_stepped(context) {
+                    control::stop(context, None, None);
                     acted = true;
+                    if diversion::is_on(context.engine()) {
+                        return acted;
+                    }
                     continue;
                 }
-                set_course(until);
+                set_course(context, until);
                 return acted;
             }
         }
@@ -143,19 +162,23 @@ enum Next {
     Run(Instant),
 }
 
-fn next(parked: bool) -> Next {
+fn next(context: &mut Context, parked: bool) -> Next {
     let until = |time: u64| Next::Run(Instant { time, pc: None });
-    match replayer().source.peek() {
-        None => finish(None),
+    match context.replayer().source.peek() {
+        None => finish(context, None),
         Some(Entry::Switch { thread, .. }) if parked => {
             let thread = *thread;
-            replayer().source.take();
-            replayer().contexts.switch(thread);
+            context.replayer().source.take();
+            contexts::switch(context, thread);
         }
-        Some(Entry::Others { at: None, .. } | Entry::Cut { .. }) if parked => calls::others_wrote(),
-        Some(Entry::Call(_)) if parked => calls::complete_parked(),
-        Some(Entry::Exec) if parked => calls::executes(),
-        _ if parked => diverge("the running thread waits, but the recording goes on with it"),
+        Some(Entry::Others { at: None, .. } | Entry::Cut { .. }) if parked => {
+            calls::others_wrote(context)
+        }
+        Some(Entry::Call(_)) if parked => calls::complete_parked(context),
+        Some(Entry::Exec) if parked => calls::executes(context),
+        _ if parked => {
+            diverge(context, "the running thread waits, but the recording goes on with it")
+        }
         Some(
             entry @ (Entry::Stop(_)
             | Entry::Signal { .. }
@@ -168,73 +191,83 @@ fn next(parked: bool) -> Next {
                 Entry::Skip(skip) => skip.at,
                 _ => Position::default(),
             };
-            let (now, pc) = (clock::now(), cpu().registers.pc);
+            let (now, pc) = (clock::now(context.cpu()), context.cpu().registers.pc);
             if now > at.time {
                 let (place, time) = (at.pc, at.time);
-                diverge(&format!("went past {place:#x} at tick {time}, where it was interrupted"));
+                diverge(
+                    context,
+                    &format!("went past {place:#x} at tick {time}, where it was interrupted"),
+                );
             }
             if (now, pc) != (at.time, at.pc) {
                 return Next::Run(Instant { time: at.time, pc: Some(at.pc) });
             }
-            reached(at);
+            reached(context, at);
         }
         Some(Entry::Switch { time, .. } | Entry::Call(Call { time, .. })) => {
-            if clock::now() > *time {
-                diverge(&format!("went on, past tick {time}, the time of its next system call"));
+            let time = *time;
+            if clock::now(context.cpu()) > time {
+                diverge(
+                    context,
+                    &format!("went on, past tick {time}, the time of its next system call"),
+                );
             }
-            return until(*time + LATE);
+            return until(time + LATE);
         }
-        Some(_) => return until(clock::now() + NEVER),
+        Some(_) => return until(clock::now(context.cpu()) + NEVER),
     }
     Next::Done
 }
 
 /// Lets the running thread go to `until` or to the goal, whichever comes first.
-fn set_course(until: Instant) {
-    let now = clock::now();
-    let targets = [Some(until), control::goal()];
+fn set_course(context: &mut Context, until: Instant) {
+    let now = clock::now(context.cpu());
+    let targets = [Some(until), control::goal(context)];
     let nearest = targets.iter().flatten().map(|target| target.time).min().unwrap_or(now);
-    if nearest > now {
-        clock::arm(nearest - now);
+    if control::steps_alone(context) {
+        clock::arm(context.cpu(), nearest.max(now + 1) - now);
         return;
     }
-    clock::arm(1);
+    if nearest > now {
+        clock::arm(context.cpu(), nearest - now);
+        return;
+    }
+    clock::arm(context.cpu(), 1);
     let here = targets.iter().flatten().filter(|target| target.time == now);
-    engine().stop_before = here.filter_map(|target| target.pc).collect();
+    context.engine().code.stop_before = here.filter_map(|target| target.pc).collect();
 }
 
 /// The running thread is where something happened to it.
-fn reached(at: Position) {
-    let here = record::position(&engine().memory);
-    if here.check != at.check && !is_poisoned() {
-        diverge("registers or stack differ where the thread was interrupted");
+fn reached(context: &mut Context, at: Position) {
+    let here = record::position(context.engine());
+    if here.check != at.check && !is_poisoned(context.engine()) {
+        diverge(context, "registers or stack differ where the thread was interrupted");
     }
-    replayer().checks += 1;
-    match replayer().source.take() {
+    context.replayer().checks += 1;
+    match context.replayer().source.take() {
         Some(Entry::Signal { info, .. }) => {
-            let thread = replayer().contexts.current();
-            deliver::handle(thread, &signal_info(&info));
+            deliver::handle(context, &signal_info(&info));
         }
-        Some(Entry::Others { writes, .. }) => calls::write_payload(&writes),
-        Some(Entry::Skip(skip)) => skip::make_up(&skip),
-        _ => match replayer().source.peek() {
+        Some(Entry::Others { writes, .. }) => calls::write_payload(context, &writes),
+        Some(Entry::Skip(skip)) => skip::make_up(context, &skip),
+        _ => match context.replayer().source.peek() {
             Some(Entry::Switch { .. } | Entry::Others { at: None, .. }) => {
-                replayer().contexts.park();
+                context.replayer().contexts.park();
             }
             Some(Entry::End(ending)) => {
                 let ending = *ending;
-                report_sent(ending);
-                finish(Some(ending))
+                report_sent(context, ending);
+                finish(context, Some(ending))
             }
-            None => finish(None),
-            _ => diverge("a thread stopped, and nobody ran instead"),
+            None => finish(context, None),
+            _ => diverge(context, "a thread stopped, and nobody ran instead"),
         },
     }
 }
 
 /// A process that was ended by a signal of the kind that crashes send, but which no instruction
 /// raised, is reported like one that crashed.
-fn report_sent(ending: Ending) {
+fn report_sent(context: &mut Context, ending: Ending) {
     if let Ending::Signal(signal) = ending
         && (is_fault(signal) || signal == libc::SIGABRT)
     {
@@ -249,11 +282,11 @@ fn report_sent(ending: Ending) {
         ];
         // The recording does not say who has sent it: the process itself, if that was the last
         // thing it did.
-        let itself = SENDING.contains(&(replayer().last_call as i64));
+        let itself = SENDING.contains(&(context.replayer().last_call as i64));
         let sender = if itself { sys::getpid() as u64 } else { 0 };
         let info = SignalInfo::fault(signal, SI_TKILL, sender, (0, 0));
-        let thread = replayer().contexts.current();
-        report::crash(&info, &cpu().registers, thread, engine());
+        let (engine, thread) = context.parts();
+        report::crash(&info, &engine.cpu.registers, thread, engine);
     }
 }
 
@@ -264,11 +297,16 @@ fn signal_info(data: &SignalData) -> SignalInfo {
     SignalInfo { raw, trap: data.trap, cr2: data.cr2 }
 }
 
+/// Whether instructions that ask the processor are answered by the log.
+pub fn answers(engine: &Engine) -> bool {
+    engine.log.replayer.is_some() && !diversion::is_on(engine)
+}
+
 /// An instruction whose answer is in the log.
-pub fn answer(next: u64) {
-    match replayer().source.take() {
+pub fn answer(context: &mut Context, next: u64) {
+    match context.replayer().source.take() {
         Some(Entry::Answer { registers, flags }) => {
-            let guest = &mut cpu().registers;
+            let guest = &mut context.cpu().registers;
             for (register, value) in registers {
                 if let Some(slot) = guest.general.get_mut(register as usize) {
                     *slot = value;
@@ -277,52 +315,60 @@ pub fn answer(next: u64) {
             guest.flags = flags;
             guest.pc = next;
         }
-        _ => diverge("asked the processor for something that it did not ask for then"),
+        _ => diverge(context, "asked the processor for something that it did not ask for then"),
     }
 }
 
 /// The guest dies of a signal that its own code raised.
-pub fn died(signal: i32) -> ! {
-    match replayer().source.peek() {
-        Some(Entry::End(ending @ Ending::Signal(recorded))) if *recorded == signal => {
-            finish(Some(*ending))
+pub fn died(context: &mut Context, signal: i32) -> ! {
+    if diversion::is_on(context.engine()) {
+        diversion::finish(context, DiversionEnd::Ended(Ending::Signal(signal)));
+    }
+    match context.replayer().source.peek() {
+        Some(Entry::End(Ending::Signal(recorded))) if *recorded == signal => {
+            finish(context, Some(Ending::Signal(signal)))
         }
-        _ => diverge(&format!("died of signal {signal}, which it did not then")),
+        _ => diverge(context, &format!("died of signal {signal}, which it did not then")),
     }
 }
 
 /// The log has been replayed.
-fn finish(ending: Option<Ending>) -> ! {
-    end(ending, None)
+fn finish(context: &mut Context, ending: Option<Ending>) -> ! {
+    end(context, ending, None)
 }
 
 /// The replay is not what was recorded.
-fn diverge(what: &str) -> ! {
-    let expected = replayer().source.describe();
+fn diverge(context: &mut Context, what: &str) -> ! {
+    if diversion::is_on(context.engine()) {
+        diversion::finish(context, DiversionEnd::Lost(what.to_owned()));
+    }
+    let expected = context.replayer().source.describe();
     let divergence = Divergence {
         what: format!("{what}; the recording has {expected}"),
-        thread: replayer().contexts.number(),
-        time: clock::now(),
-        pc: cpu().registers.pc,
+        thread: context.replayer().contexts.number(),
+        time: clock::now(context.cpu()),
+        pc: context.cpu().registers.pc,
     };
-    end(None, Some(divergence))
+    end(context, None, Some(divergence))
 }
 
-fn end(ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
-    while replayer().control.is_some() {
-        control::stand(Some(ending), divergence.clone());
+fn end(context: &mut Context, ending: Option<Ending>, divergence: Option<Divergence>) -> ! {
+    if context.replayer().twin.is_some() {
+        sys::exit_group(0);
     }
-    let engine = engine();
-    engine.finish_events();
+    while context.replayer().control.is_some() {
+        control::stop(context, Some(ending), divergence.clone());
+    }
+    context.engine().finish_events();
     let replayed = Replayed {
         divergence,
         ending,
-        time: clock::now(),
-        checks: replayer().checks,
-        entries: replayer().source.taken(),
+        time: clock::now(context.cpu()),
+        checks: context.replayer().checks,
+        entries: context.replayer().source.taken(),
     };
     // On the way to a process it is that one's replay.
-    let process = replayer().path.last().copied().unwrap_or(replayer().process);
+    let process = context.replayer().path.last().copied().unwrap_or(context.replayer().process);
     let runner = sys::getpid();
     report::send(&Message::Replayed(ProcessReplay { process, runner, replayed }));
     sys::exit_group(0)

@@ -3,15 +3,15 @@
 //! The runner's words go to the descriptor that the host gave it, one JSON object a line, or to
 //! standard error where no host listens. Nothing here allocates once the runner is in trouble.
 
-use super::cpu::{Registers, cpu};
+use super::cpu::{self, Registers};
 use super::engine::Engine;
-use super::layout;
 use super::memory::{Mapping, Memory};
 use super::signal::SignalInfo;
 use super::signal::frame::on_signal_stack;
-use super::sys::{self, syscall};
 use super::thread::Thread;
+use crate::layout;
 use crate::report::{Chunk, CrashReport, Message, ModuleMap, Region};
+use crate::sys::{self, syscall};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -54,16 +54,16 @@ pub fn modules(memory: &Memory) -> Vec<ModuleMap> {
 
 /// Tells of a guest that a signal ends.
 pub fn crash(info: &SignalInfo, registers: &Registers, thread: &Thread, engine: &Engine) {
-    let memory = &engine.memory;
+    let memory = &engine.process.memory;
     let modules = modules(memory);
     let stack = registers.general[4];
     let above = || memory.iter().find(|(range, _)| range.start > stack);
     send(&Message::Crash(Box::new(CrashReport {
-        process: engine.numbers.host,
+        process: engine.process.numbers.host,
         parent: sys::getppid(),
         thread: sys::gettid(),
         name: thread_name(),
-        program: engine.executable.to_string_lossy().into_owned(),
+        program: engine.process.executable.to_string_lossy().into_owned(),
         signal: info.number(),
         code: info.code(),
         address: info.address(),
@@ -165,11 +165,17 @@ pub fn refuse(what: &str, pc: u64) -> ! {
     sys::exit_group(70)
 }
 
+/// Tells that what is asked cannot be had of this program, and ends.
+pub fn unfit(what: &str) -> ! {
+    send(&Message::Unfit(what.to_owned()));
+    sys::exit_group(crate::host::REFUSED)
+}
+
 /// Makes panics faults of our own.
 pub fn install_panic_hook() {
     std::panic::set_hook(Box::new(|panic| {
         let what = format!("panic: {panic}");
-        send(&Message::Fault { what, pc: cpu().registers.pc });
+        send(&Message::Fault { what, pc: cpu::last_pc() });
         sys::exit_group(70);
     }));
 }
@@ -184,7 +190,7 @@ pub fn fault_of_ours_in_handler(signal: i32, pc: u64, address: u64) -> ! {
     line.text(b", address ");
     line.hex(address);
     line.text(b"\",\"pc\":");
-    line.number(cpu().registers.pc);
+    line.number(cpu::last_pc());
     line.text(b"}}\n");
     sys::write_all(CHANNEL.load(Ordering::Relaxed), &line.bytes[..line.length]);
     sys::exit_group(70)

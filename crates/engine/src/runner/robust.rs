@@ -2,6 +2,7 @@
 //! ever. The kernel does this by itself, except while recording, where it must not write to the
 //! guest's memory at a time of its own choice.
 
+use super::engine::Engine;
 use super::futex;
 use super::guest::{Checked, read_u32, read_u64};
 use super::signal::frame::GuestMemory;
@@ -14,7 +15,7 @@ const LONGEST: usize = 2048;
 
 /// Marks what thread `tid` holds, by its list: next entry, offset from entry to word, entry that
 /// was being taken or released.
-pub fn release(head: u64, tid: i32) {
+pub fn release(engine: &mut Engine, head: u64, tid: i32) {
     if head == 0 {
         return;
     }
@@ -27,7 +28,7 @@ pub fn release(head: u64, tid: i32) {
         }
         let next = read_u64(entry);
         if entry != pending & !1 {
-            mark(entry.wrapping_add(offset), tid);
+            mark(engine, entry.wrapping_add(offset), tid);
         }
         match next {
             Some(next) => entry = next & !1,
@@ -35,15 +36,15 @@ pub fn release(head: u64, tid: i32) {
         }
     }
     if pending & !1 != 0 {
-        mark((pending & !1).wrapping_add(offset), tid);
+        mark(engine, (pending & !1).wrapping_add(offset), tid);
     }
 }
 
-fn mark(address: u64, tid: i32) {
+fn mark(engine: &mut Engine, address: u64, tid: i32) {
     let Some(value) = read_u32(address).filter(|value| value & OWNER == tid as u32) else { return };
     let marked = value & WAITERS | DIED;
     Checked.write(address, &marked.to_le_bytes());
     if value & WAITERS != 0 {
-        futex::wake_one(address);
+        futex::wake_one(engine, address);
     }
 }

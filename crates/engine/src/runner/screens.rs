@@ -12,6 +12,8 @@
 //! | [`allocations`] | a line for each block | ordinary calls are entered | whether a call is invalid |
 //! | [`poison`] | what nobody wrote holds a mark | comparisons look for it | whether it is the allocator's own |
 //!
+//! [`returns`] is a look without a test: where control comes to the dispatcher for the first time anyway.
+//!
 //! This file is where they are registered: [`Screens`] keeps the tables, and each function below goes
 //! through the kinds; [`inline`] does so for what is emitted. [`allocators`] is what those that follow calls
 //! have in common.
@@ -39,16 +41,18 @@ pub mod heap;
 pub mod inline;
 pub mod poison;
 pub mod provenance;
+mod returns;
 pub mod shadow;
 
 use super::clock;
-use super::cpu::{Registers, cpu};
-use super::engine::{Engine, decode_one, engine};
+use super::cpu::{Cpu, Registers};
+use super::engine::Engine;
 use super::report;
 use super::thread::Thread;
 use super::translate::accesses::{self, Accesses};
+use crate::layout;
 use allocations::Allocations;
-use events::plan::{Plan, Screen};
+use events::plan::{CONTRACTS, Plan, Screen};
 use events::record::Entry;
 use events::suspicion::Suspicion;
 use heap::Heap;
@@ -83,8 +87,7 @@ pub struct Calls {
 
 impl Calls {
     /// Puts what translated code has to know where it finds it.
-    pub fn move_in(&self) {
-        let cpu = cpu();
+    pub fn move_in(&self, cpu: &mut Cpu) {
         cpu.shadow = heap::shadow_of(self);
         cpu.tag_mask = provenance::mask(self.heap.is_some());
         cpu.allocation.stack = allocations::stack_of(self);
@@ -103,7 +106,10 @@ pub enum Stage {
 impl Engine {
     /// Makes ready for the screens of a plan.
     pub fn arrange_screens(&mut self, plan: &Plan) {
-        let screens = &mut self.screens;
+        if plan.screens.iter().any(|screen| matches!(screen, Screen::Shadow(_) | Screen::Heap(_))) {
+            self.claim_tables();
+        }
+        let screens = &mut self.observed.screens;
         for screen in &plan.screens {
             match screen {
                 Screen::Shadow(asked) => {
@@ -112,7 +118,7 @@ impl Engine {
                 }
                 Screen::Heap(asked) => {
                     screens.shadow.get_or_insert_with(new_table);
-                    screens.heap.get_or_insert_default().arrange(asked);
+                    screens.heap.get_or_insert_default().arrange(&mut self.cpu, asked);
                 }
                 Screen::Allocations(asked) => {
                     screens.allocations.get_or_insert_default().arrange(asked);
@@ -122,17 +128,28 @@ impl Engine {
         }
     }
 
+    /// Accesses are going to be tested, which needs tables at fixed places.
+    fn claim_tables(&self) {
+        if self.process.memory.iter().any(|(range, _)| layout::is_in_tables(&range)) {
+            report::unfit(TABLES_ARE_TAKEN);
+        }
+        layout::claim_tables();
+    }
+
     /// A function of a screen has been found.
     pub fn add_to_screens(&mut self, function: u64, name: &str) {
-        let Screens { heap, allocations, poison, shadow: _ } = &mut self.screens;
+        let Screens { heap, allocations, poison, shadow: _ } = &mut self.observed.screens;
         if let Some(heap) = heap {
-            heap.allocators.add(function, name);
+            match name.strip_prefix(CONTRACTS) {
+                Some(name) => heap.add_contract(function, name),
+                None => drop(heap.allocators.add(function, name)),
+            }
         }
         if let Some(poison) = poison {
             poison.allocators.add(function, name);
         }
         if let Some(allocations) = allocations {
-            let code = self.memory.find(function);
+            let code = self.process.memory.find(function);
             let library = code.is_some_and(|(_, code)| allocators::is_c_library(code));
             allocations.add_function(function, name, library);
         }
@@ -160,40 +177,47 @@ impl Engine {
 
     /// Writes down a suspicion.
     pub fn suspect(&mut self, pc: u64, suspicion: Suspicion) {
-        let time = if self.config.plan.observe.ticks { clock::now() } else { 0 };
+        let time = if self.config.plan.observe.ticks { clock::now(&self.cpu) } else { 0 };
         self.record(&Entry::Suspect { pc, time, suspicion });
     }
 
     /// The code of the C library that an instruction is part of.
     pub fn library(&self, pc: u64) -> Option<Range<u64>> {
-        let (range, mapping) = self.memory.find(pc)?;
+        let (range, mapping) = self.process.memory.find(pc)?;
         allocators::is_c_library(mapping).then_some(range)
     }
 }
 
 /// The close look at the instruction that is next, except a repeated one: what does not pass becomes an
 /// event.
-pub fn look(thread: &Thread, stage: Stage) {
-    let registers = &cpu().registers;
-    let instruction = decode_one(registers.pc);
+pub fn look(engine: &mut Engine, thread: &Thread, stage: Stage) {
+    let pc = engine.cpu.registers.pc;
+    let instruction = engine.decode_one(pc);
     let accesses = accesses::of(&instruction, &mut InstructionInfoFactory::new());
     if matches!(accesses, Accesses::Repeat { .. }) {
         return;
     }
     match stage {
         Stage::Accesses => {
-            shadow::look(thread, &instruction);
-            engine().look_at_addresses(&provenance::addresses::forms(&instruction, &accesses));
+            shadow::look(engine, thread, &instruction);
+            engine.look_at_library(pc);
+            engine.look_at_addresses(&provenance::addresses::forms(&instruction, &accesses));
         }
-        Stage::Operands => engine().suspect_compared(thread, registers.pc),
+        Stage::Operands => engine.suspect_compared(thread, pc),
     }
 }
 
 /// The same for a string instruction that has repeated from what registers were `before` to what they are
 /// now.
-pub fn look_back(before: &Registers) {
-    shadow::look_back(before);
+pub fn look_back(engine: &mut Engine, before: &Registers) {
+    shadow::look_back(engine, before);
 }
+
+/// Why accesses cannot be tested.
+pub const TABLES_ARE_TAKEN: &str = "the program keeps tables of its own (0x2000_0000_0000 to \
+    0x4000_0000_0000) where tests of its accesses have theirs, as programs do that are built with \
+    ThreadSanitizer, MemorySanitizer or `go build -race`; these look for mistakes by themselves: use \
+    `whydunit record`, or `whydunit run --rules none`";
 
 fn new_table() -> Table {
     Table::new().unwrap_or_else(|error| report::refuse(&format!("no shadow: error {error}"), 0))

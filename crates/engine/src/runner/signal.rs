@@ -10,8 +10,9 @@ pub mod deliver;
 pub mod frame;
 pub mod handler;
 
-use super::sys::syscall;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sys::syscall;
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 /// Signal by which a waiter asks for the baton. Linux never sends it on x86.
 pub const KICK: i32 = libc::SIGSTKFLT;
@@ -143,6 +144,64 @@ impl Inbox {
     }
 }
 
+/// The same, for a thread that its own signal handler may interrupt at any instruction.
+#[derive(Default)]
+pub struct SharedInbox([Slot; 8]);
+
+/// A signal, if the slot is full.
+#[derive(Default)]
+struct Slot {
+    state: AtomicU8,
+    info: UnsafeCell<Option<SignalInfo>>,
+}
+
+const EMPTY: u8 = 0;
+const BUSY: u8 = 1;
+const FULL: u8 = 2;
+
+// SAFETY: who has made a slot busy is the only one to touch its contents.
+unsafe impl Sync for Slot {}
+
+impl Slot {
+    /// Changes what is in a slot that is in this state, or leaves it alone.
+    fn change<T>(
+        &self,
+        from: u8,
+        to: u8,
+        change: impl FnOnce(&mut Option<SignalInfo>) -> T,
+    ) -> Option<T> {
+        self.state.compare_exchange(from, BUSY, Ordering::Acquire, Ordering::Relaxed).ok()?;
+        // SAFETY: nobody else has made it busy.
+        let result = change(unsafe { &mut *self.info.get() });
+        self.state.store(to, Ordering::Release);
+        Some(result)
+    }
+
+    /// Which signal is there. It may be gone when the answer is used.
+    fn number(&self) -> Option<i32> {
+        self.change(FULL, FULL, |info| info.as_ref().map(SignalInfo::number)).flatten()
+    }
+}
+
+impl SharedInbox {
+    /// Puts a signal in; one that waits already is not put in twice.
+    pub fn put(&self, info: SignalInfo) {
+        if !self.signals().has(info.number()) {
+            let _ = self.0.iter().find_map(|slot| slot.change(EMPTY, FULL, |it| *it = Some(info)));
+        }
+    }
+
+    /// Takes the first out.
+    pub fn take(&self) -> Option<SignalInfo> {
+        self.0.iter().find_map(|slot| slot.change(FULL, EMPTY, Option::take).flatten())
+    }
+
+    /// Which signals wait.
+    pub fn signals(&self) -> Mask {
+        Mask(self.0.iter().filter_map(Slot::number).fold(0, |all, number| all | bit(number)))
+    }
+}
+
 /// The kernel's `struct sigaction`.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 #[repr(C)]
@@ -243,11 +302,27 @@ pub fn watch_own_faults() {
     }
 }
 
-/// Whether the engine must see the signal. SIGABRT without a handler ends the guest; the engine
-/// sees it first so that it can tell where.
+/// Whether the engine must see the signal. What ends a guest that does nothing about it (SIGABRT, but also
+/// SIGINT and SIGTERM) it sees first, so that it can tell where the guest was.
 fn is_ours(signal: i32, guest: &Action) -> bool {
-    let aborts = signal == libc::SIGABRT && guest.handler == DEFAULT;
-    is_fault(signal) || signal == KICK || guest.is_handler() || aborts
+    let ends = guest.handler == DEFAULT && is_deadly(signal);
+    is_fault(signal) || signal == KICK || guest.is_handler() || ends
+}
+
+/// Whether a signal ends a process that does nothing about it. Of SIGKILL nobody sees anything.
+pub fn is_deadly(signal: i32) -> bool {
+    !matches!(
+        signal,
+        libc::SIGCHLD
+            | libc::SIGURG
+            | libc::SIGWINCH
+            | libc::SIGCONT
+            | libc::SIGSTOP
+            | libc::SIGTSTP
+            | libc::SIGTTIN
+            | libc::SIGTTOU
+            | libc::SIGKILL
+    )
 }
 
 /// Whether the kernel is not told what the guest wants: a replay hears nothing from outside.
@@ -294,4 +369,51 @@ pub fn send_back(info: &SignalInfo, process: i32, tid: i32) {
     let raw = info.raw.as_ptr();
     // SAFETY: the kernel only reads the 128 bytes.
     unsafe { syscall!(libc::SYS_rt_tgsigqueueinfo, process, tid, info.number(), raw) };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn signal(number: i32) -> SignalInfo {
+        SignalInfo::fault(number, 0, 0, (0, 0))
+    }
+
+    #[test]
+    fn a_signal_that_waits_is_not_put_in_twice() {
+        let inbox = SharedInbox::default();
+        for number in [11, 5, 11] {
+            inbox.put(signal(number));
+        }
+        assert_eq!(inbox.signals(), Mask(bit(11) | bit(5)));
+        assert_eq!(inbox.take().map(|info| info.number()), Some(11));
+        assert_eq!(inbox.take().map(|info| info.number()), Some(5));
+        assert!(inbox.take().is_none());
+        inbox.put(signal(11));
+        assert_eq!(inbox.signals(), Mask(bit(11)));
+    }
+
+    #[test]
+    fn a_full_inbox_keeps_what_it_has() {
+        let inbox = SharedInbox::default();
+        (1..=9).for_each(|number| inbox.put(signal(number)));
+        let taken: Vec<i32> = std::iter::from_fn(|| inbox.take()).map(|it| it.number()).collect();
+        assert_eq!(taken, [1, 2, 3, 4, 5, 6, 7, 8]);
+    }
+
+    /// As a handler does that interrupts the dispatcher in the middle of a change.
+    #[test]
+    fn a_slot_that_is_being_changed_is_left_alone() {
+        let inbox = SharedInbox::default();
+        inbox.0[0].change(EMPTY, FULL, |info| {
+            inbox.put(signal(7));
+            *info = Some(signal(3));
+        });
+        assert_eq!(inbox.signals(), Mask(bit(3) | bit(7)));
+        inbox.0[0].change(FULL, EMPTY, |info| {
+            assert_eq!(inbox.take().map(|info| info.number()), Some(7));
+            *info = None;
+        });
+        assert!(inbox.take().is_none());
+    }
 }

@@ -13,9 +13,9 @@ pub const MASK: u64 = ENTRIES as u64 - 1;
 /// What happens at sites, which is why they are known apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// Returns are told.
+    /// Returns are reported.
     #[default]
-    Told,
+    Reported,
     /// Returns go into the table of [allocations](super::screens::allocations).
     Entered,
     /// Nothing; only where the call came from goes into that table.

@@ -4,15 +4,15 @@
 //! pointer alone, with no thread-local storage:
 //!
 //! ```text
-//! base ── pointer to the Thread
+//! base ── pointer to what is shared of the thread
 //!      ── stack of the signal handler
 //!      ── stack of the dispatcher
 //! base + SIZE
 //! ```
 
-use super::layout;
-use super::sys;
-use super::thread::Thread;
+use super::thread::SharedState;
+use crate::layout;
+use crate::sys;
 use std::arch::global_asm;
 
 /// Size and alignment of a block.
@@ -22,9 +22,9 @@ const HANDLER_OFFSET: u64 = 4096;
 
 /// A block for one kernel thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Block(u64);
+pub struct StackBlock(u64);
 
-impl Block {
+impl StackBlock {
     /// The block with a number, mapped and empty.
     pub fn map(number: u64) -> Result<Self, i32> {
         let base = layout::STACKS.start + number * SIZE;
@@ -36,9 +36,9 @@ impl Block {
     }
 
     /// Notes whose stack this is.
-    pub fn set_owner(self, thread: *mut Thread) {
+    pub fn set_owner(self, thread: *const SharedState) {
         // SAFETY: the first word of a mapped block.
-        unsafe { *(self.0 as *mut *mut Thread) = thread };
+        unsafe { *(self.0 as *mut *const SharedState) = thread };
     }
 
     /// First address behind the dispatcher's stack.
@@ -59,13 +59,13 @@ impl Block {
 }
 
 /// Whose stack the caller runs on.
-pub fn owner() -> *mut Thread {
+pub fn owner() -> *const SharedState {
     let here: u64;
     // SAFETY: reads a register.
     unsafe { std::arch::asm!("mov {}, rsp", out(reg) here) };
     let base = here & !(SIZE - 1);
     // SAFETY: the runner only executes Rust code on its blocks, once they are in use.
-    unsafe { *(base as *const *mut Thread) }
+    unsafe { *(base as *const *const SharedState) }
 }
 
 unsafe extern "C" {
@@ -80,7 +80,7 @@ unsafe extern "C" {
 }
 
 /// Leaves the current stack for good.
-pub fn continue_on(block: Block, function: extern "C" fn(u64) -> !, argument: u64) -> ! {
+pub fn continue_on(block: StackBlock, function: extern "C" fn(u64) -> !, argument: u64) -> ! {
     // SAFETY: the block's stack is free, and nothing returns to the old one.
     unsafe { whydunit_call_on(block.top(), function, argument) }
 }
@@ -91,7 +91,7 @@ pub fn continue_on(block: Block, function: extern "C" fn(u64) -> !, argument: u6
 /// The block must be free, and `argument` what `function` expects. `child_tid` must stay valid if
 /// the flags let the kernel write there.
 pub unsafe fn clone_on(
-    block: Block,
+    block: StackBlock,
     flags: u64,
     function: extern "C" fn(u64) -> !,
     argument: u64,

@@ -1,17 +1,18 @@
 //! Turns a fresh process into a runner, before Rust's runtime or `main` have done anything that
 //! the guest could notice.
 
-use super::engine::{self, Engine};
+use super::engine::{Engine, dispatch};
 use super::load::{self, Arguments, InitialStack, LoadError};
 use super::memory::{Mapping, Memory};
-use super::stack::{self, Block};
-use super::sys::{self, syscall};
+use super::stack::{self, StackBlock};
 use super::syscall::files;
 use super::thread::Thread;
-use super::{arena, cpu, layout, replay, report, signal};
+use super::{arena, cpu, replay, report, signal};
 use crate::config::{Config, VARIABLE};
 use crate::image;
+use crate::layout;
 use crate::report::Message;
+use crate::sys::{self, syscall};
 use std::ffi::CStr;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
@@ -60,7 +61,8 @@ extern "C" fn early(count: i32, arguments: *const *const i8, environment: *const
     if let Some(descriptor) = asked {
         arena::enter_runner();
         report::install_panic_hook();
-        let block = Block::map(0).unwrap_or_else(|error| die(&format!("no stack: error {error}")));
+        let block =
+            StackBlock::map(0).unwrap_or_else(|error| die(&format!("no stack: error {error}")));
         block.set_owner(std::ptr::null_mut());
         block.use_for_signals();
         signal::watch_own_faults();
@@ -93,7 +95,9 @@ unsafe fn keep_places(config: &Config, arguments: *const *const i8, environment:
     // SAFETY: the caller's promise.
     let texts: Vec<&[u8]> = unsafe { strings(environment) }.collect();
     if texts.contains(&AGAIN) {
-        die("this process may not have its stack where the engine needs it");
+        // With `no_new_privs` what a process may gain is taken from it again, at every `execve` anew.
+        STACK_IS_ELSEWHERE.store(true, Ordering::Relaxed);
+        return;
     }
     let mut pointers: Vec<*const u8> = (0..texts.len())
         // SAFETY: as many as were just counted.
@@ -115,6 +119,9 @@ unsafe fn keep_places(config: &Config, arguments: *const *const i8, environment:
     };
     die(&format!("the runner cannot be started again: error {}", -error))
 }
+
+/// The kernel has put the stack where it liked.
+static STACK_IS_ELSEWHERE: AtomicBool = AtomicBool::new(false);
 
 /// Says that the runner has been started a second time.
 const AGAIN: &[u8] = b"WHYDUNIT_AGAIN=1";
@@ -205,7 +212,7 @@ fn read_config(descriptor: i32) -> Config {
 extern "C" fn main(start: u64) -> ! {
     // SAFETY: made by `early` with `Box::into_raw`.
     let (Start { config, mut arguments }, block) =
-        *unsafe { Box::from_raw(start as *mut (Start, Block)) };
+        *unsafe { Box::from_raw(start as *mut (Start, StackBlock)) };
     check_processor();
     follow_host(&config);
     cpu::adopt_host_fs();
@@ -214,8 +221,8 @@ extern "C" fn main(start: u64) -> ! {
         replay::start(config, block);
     }
     let mut memory = Memory::default();
-    reserve_stack(&mut memory);
     hide_vdso();
+    reserve_stack(&mut memory);
     let path = PathBuf::from(std::ffi::OsString::from_vec(config.program.clone()));
     use std::os::unix::ffi::OsStringExt;
     let program = image::resolve(&path).unwrap_or_else(|why| {
@@ -223,12 +230,13 @@ extern "C" fn main(start: u64) -> ! {
         sys::exit_group(127)
     });
     apply_script(&mut arguments, &program.prepended);
-    let loaded =
-        load::load(&program, &mut memory).unwrap_or_else(|error| cannot_load(&path, error));
+    let loaded = load::load(&program, &mut memory, config.layout)
+        .unwrap_or_else(|error| cannot_load(&path, error));
     name_process(&path);
+    let top = layout::USER_END - config.layout.stack;
     // SAFETY: this code runs on the block; the main stack is free.
-    let stack = unsafe { load::build_stack(layout::USER_END, &mut arguments, &loaded) };
-    tell_kernel(&stack, &arguments);
+    let stack = unsafe { load::build_stack(top, &mut arguments, &loaded) };
+    show_in_proc(&stack, &arguments);
     if program.image.executable_stack {
         memory.protect(layout::USER_END - memory.stack_room..layout::USER_END, 7);
     }
@@ -238,10 +246,10 @@ extern "C" fn main(start: u64) -> ! {
     let mut registers = cpu::Registers { pc: loaded.entry, flags: 0x202, ..Default::default() };
     registers.general[4] = stack.pointer;
     let mut thread = Thread::new(block, registers);
-    thread.tid = sys::gettid();
+    thread.set_tid(sys::gettid());
     let executable = std::fs::canonicalize(&program.path).unwrap_or(program.path);
     let engine = Engine::new(config, memory, executable, arguments);
-    engine::start(engine, thread)
+    dispatch::start(engine, thread)
 }
 
 /// With a script, the interpreter's arguments stand in place of the script's own name.
@@ -327,16 +335,36 @@ fn reserve_stack(memory: &mut Memory) {
     let size = limit[0].min(LARGEST_STACK) & !0xfff;
     memory.stack_room = size + STACK_GUARD;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
+    if STACK_IS_ELSEWHERE.load(Ordering::Relaxed) {
+        place_stack(size, protection);
+    }
     memory.insert(
         layout::USER_END - size..layout::USER_END,
         Mapping { protection, ..Mapping::default() },
     );
 }
 
+/// Makes a stack where the guest's must be; the kernel's goes, of which everything is copied.
+fn place_stack(size: u64, protection: i32) {
+    unmap("[stack]");
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_STACK;
+    // SAFETY: nothing is there: of this program only the stack, the vdso and what is below 2 GiB have places of
+    // the kernel's choice, and the first two are gone.
+    let placed = unsafe { sys::map_fixed(layout::USER_END - size, size, protection, flags, -1, 0) };
+    if let Err(error) = placed {
+        die(&format!("no stack where the guest's must be: error {error}"));
+    }
+}
+
 /// System calls that never reach the kernel could not be seen: the vdso goes.
 fn hide_vdso() {
+    ["[vdso]", "[vvar"].into_iter().for_each(unmap);
+}
+
+/// Unmaps what the kernel calls so.
+fn unmap(name: &str) {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    for line in maps.lines().filter(|line| line.contains("[vdso]") || line.contains("[vvar")) {
+    for line in maps.lines().filter(|line| line.contains(name)) {
         let Some((range, _)) = line.split_once(' ') else { continue };
         let Some((start, end)) = range.split_once('-') else { continue };
         let (Ok(start), Ok(end)) = (u64::from_str_radix(start, 16), u64::from_str_radix(end, 16))
@@ -371,7 +399,7 @@ struct KernelMap {
 
 /// Lets others see the guest's arguments and environment in `/proc/PID`, where `ps` looks.
 /// Without the kernel's consent they see the runner's, and nothing else is lost.
-fn tell_kernel(stack: &InitialStack, arguments: &Arguments) {
+fn show_in_proc(stack: &InitialStack, arguments: &Arguments) {
     const PR_SET_MM_MAP: i32 = 14;
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let after_name = stat.rsplit(')').next().unwrap_or_default();

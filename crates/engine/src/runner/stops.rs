@@ -8,8 +8,8 @@
 //! works out (`events::calls`).
 
 use super::address_map::AddressMap;
-use super::cpu::cpu;
-use super::engine::{Engine, decode_one, engine, note};
+use super::cpu::Cpu;
+use super::engine::{Engine, note};
 use super::guest::{self, Checked};
 use super::memory::Mapping;
 use super::signal::frame::GuestMemory;
@@ -18,9 +18,10 @@ use super::thread::Thread;
 use super::translate::accesses::{self, Accesses};
 use super::translate::lower::Variant;
 use super::translate::superblock::Marks;
+use contracts::Contract;
 use events::Plan;
 use events::patch::{Action, Patch};
-use events::plan::Screen;
+use events::plan::{CONTRACTS, Screen};
 use events::record::list;
 use iced_x86::{FlowControl, InstructionInfoFactory, Mnemonic};
 use std::collections::BTreeSet;
@@ -38,7 +39,7 @@ pub struct Stops {
     /// Where probed functions have been called from: the addresses that they return to.
     sites: BTreeSet<u64>,
     /// Those of functions whose calls are events.
-    told: BTreeSet<u64>,
+    reported: BTreeSet<u64>,
     /// Whether the engine itself follows calls.
     follows: bool,
     /// Whether anybody reads what is written at sites.
@@ -51,7 +52,9 @@ struct Stop {
     /// Whether a function begins there that is probed or followed.
     function: bool,
     /// Whether its calls are events.
-    tells: bool,
+    reports: bool,
+    /// What it promises to touch, if that is reported.
+    contract: Option<&'static Contract>,
     /// How often it has been reached.
     count: u64,
     patches: Vec<Patch>,
@@ -80,9 +83,16 @@ impl Stops {
             self.stop_at_function(*function, false);
         }
         for (function, name) in self.found.clone() {
-            if plan.names().any(|wanted| wanted == name) {
+            if let Some(name) = name.strip_prefix(CONTRACTS) {
+                if plan.stops.contracts {
+                    self.stop_at_contract(function, name, plan);
+                }
+            } else if plan.names().any(|wanted| wanted == name) {
                 self.stop_at_function(function, plan.stops.names.contains(&name));
             }
+        }
+        for (function, name) in &plan.stops.contracts_at {
+            self.stop_at_contract(*function, name, plan);
         }
         for patch in &plan.patches {
             self.stops.entry(patch.pc).or_default().patches.push(patch.clone());
@@ -96,25 +106,32 @@ impl Stops {
         self.places.extend(&self.watched);
     }
 
-    fn stop_at_function(&mut self, function: u64, tells: bool) {
+    fn stop_at_function(&mut self, function: u64, reports: bool) {
         let stop = self.stops.entry(function).or_default();
         stop.function = true;
-        stop.tells |= tells;
+        stop.reports |= reports;
+    }
+
+    /// A superblock begins where a function with a contract does. The dispatcher is there only if the calls
+    /// are reported, not if they are screened.
+    fn stop_at_contract(&mut self, function: u64, name: &str, plan: &Plan) {
+        let reported = contracts::named(name).filter(|_| plan.heap().is_none());
+        self.stops.entry(function).or_default().contract = reported;
     }
 
     /// Whether calls of a function are events.
-    fn tells(&self, function: u64) -> bool {
-        self.stops.get(&function).is_some_and(|stop| stop.tells)
+    fn reports(&self, function: u64) -> bool {
+        self.stops.get(&function).is_some_and(|stop| stop.reports)
     }
 
-    /// Whether a probed function may return to a place, and it is told.
+    /// Whether a probed function may return to a place, and it is reported.
     fn is_site(&self, pc: u64) -> bool {
         self.emits && self.sites.contains(&pc)
     }
 
     /// Whether returns to a site are events.
-    pub fn is_told(&self, site: u64) -> bool {
-        self.told.contains(&site)
+    pub fn is_reported(&self, site: u64) -> bool {
+        self.reported.contains(&site)
     }
 
     /// What a translation of the code at a place appends by itself, if that is all there is to do.
@@ -123,7 +140,10 @@ impl Stops {
             return None;
         }
         let stop = self.stops.get(&pc);
-        if stop.is_some_and(|stop| stop.registers != 0 || !stop.patches.is_empty()) {
+        let looks = |stop: &Stop| {
+            stop.registers != 0 || !stop.patches.is_empty() || stop.contract.is_some()
+        };
+        if stop.is_some_and(looks) {
             return None;
         }
         let marks = Marks {
@@ -132,10 +152,12 @@ impl Stops {
             follows: self.follows,
             ..Marks::default()
         };
-        (marks.enters || marks.returns).then_some(marks)
+        // Nothing is to be done where a superblock only has to begin.
+        let begins = stop.is_some_and(|stop| !stop.function);
+        (marks.enters || marks.returns || begins).then_some(marks)
     }
 
-    /// Places that only somebody outside wants to be told of.
+    /// Places that only somebody outside wants to be reported of.
     pub fn watch(&mut self, places: Vec<u64>) {
         self.watched = places;
     }
@@ -152,7 +174,11 @@ impl Stops {
 
     /// A function that the plan names has been found.
     pub fn add_function(&mut self, function: u64, name: String, plan: &Plan) {
-        self.stop_at_function(function, plan.stops.names.contains(&name));
+        match name.strip_prefix(CONTRACTS) {
+            Some(name) if plan.stops.contracts => self.stop_at_contract(function, name, plan),
+            Some(_) => {}
+            None => self.stop_at_function(function, plan.stops.names.contains(&name)),
+        }
         self.places.insert(function);
         self.found.push((function, name));
     }
@@ -163,7 +189,7 @@ impl Stops {
         found.retain(|(at, _)| {
             let stays = !(start..end).contains(at);
             if let Some(stop) = stops.get_mut(at).filter(|_| !stays) {
-                (stop.function, stop.tells) = (false, false);
+                (stop.function, stop.reports, stop.contract) = (false, false, None);
             }
             stays
         });
@@ -173,35 +199,39 @@ impl Stops {
 impl Engine {
     /// The guest has come to a stop.
     pub fn reach(&mut self, thread: &mut Thread, pc: u64) -> Reached {
-        let general = &cpu().registers.general;
-        if self.stops.is_site(pc) {
+        let general = &self.cpu.registers.general;
+        if self.observed.stops.is_site(pc) {
             self.came_back(thread, pc, (general[4], general[0]));
         }
-        let Some(stop) = self.stops.stops.get_mut(&pc) else { return Reached::On(Variant::Usual) };
+        let Some(stop) = self.observed.stops.stops.get_mut(&pc) else {
+            return Reached::On(Variant::Usual);
+        };
         stop.count += 1;
         let (registers, function, count) = (stop.registers, stop.function, stop.count);
+        let contract = stop.contract;
         let due = |patch: &&Patch| patch.execution.is_none_or(|execution| execution == count);
         let actions: Vec<Action> =
             stop.patches.iter().filter(due).map(|patch| patch.action.clone()).collect();
         if registers != 0 {
             self.record_probe(pc, registers);
         }
-        let stack = cpu().registers.general[4];
+        if let Some(contract) = contract {
+            self.record_touches(pc, contract);
+        }
+        let stack = self.cpu.registers.general[4];
         if let Some(back) = if function { self.word(stack) } else { None } {
-            let general = &cpu().registers.general;
-            let arguments = [7, 6, 2, 1, 8, 9].map(|register| general[register]);
-            self.entered(thread, pc, (stack, back), arguments);
+            self.entered(thread, pc, (stack, back), arguments(&self.cpu));
             self.add_site(pc, back);
         }
-        apply(&actions, pc, count)
+        self.apply(&actions, pc, count)
     }
 
     /// What the translation of the code at a place appends by itself. Nothing if the dispatcher has
     /// to be there, also because the first instruction must not be reached by single steps, as a
     /// signal would have it, or is looked after each time.
     pub fn marks(&self, pc: u64) -> Option<Marks> {
-        let marks = self.stops.inline(pc)?;
-        let instruction = decode_one(pc);
+        let marks = self.observed.stops.inline(pc)?;
+        let instruction = self.decode_one(pc);
         let shows_flags = matches!(
             instruction.mnemonic(),
             Mnemonic::Pushf
@@ -212,10 +242,10 @@ impl Engine {
                 | Mnemonic::Popfq
         );
         // A record under way cannot be added to from outside.
-        let follows = !marks.follows || !self.inside.records();
+        let follows = !marks.follows || !self.code.inside.records();
         let goes_on = !marks.enters || instruction.flow_control() == FlowControl::Next;
         let mut factory = InstructionInfoFactory::new();
-        let plain = !self.inside.needs_accesses()
+        let plain = !self.code.inside.needs_accesses()
             || matches!(accesses::of(&instruction, &mut factory), Accesses::List(_));
         let marks = self.with_allocations(pc, marks);
         (!shows_flags && follows && goes_on && plain).then_some(marks)
@@ -223,7 +253,7 @@ impl Engine {
 
     /// A probed function is about to be called from somewhere that may not be known.
     pub fn learn(&mut self, thread: &mut Thread, function: u64) {
-        match self.word(cpu().registers.general[4]) {
+        match self.word(self.cpu.registers.general[4]) {
             Some(back) => self.add_site(function, back),
             // No call: there is no return address.
             None => thread.looked_after = Some((function, Variant::Untested)),
@@ -232,69 +262,80 @@ impl Engine {
 
     fn add_site(&mut self, function: u64, back: u64) {
         let kind = self.kind_of_sites(function);
-        let table = self.screens.allocations.as_mut();
+        let table = self.observed.screens.allocations.as_mut();
         let number = table.map_or(0, |table| table.number(back));
         sites::set(kind, back, number);
         if kind == sites::Kind::Passed {
             return;
         }
-        let mut changed = self.stops.sites.insert(back);
-        if self.stops.tells(function) {
-            // It may be known as one where nothing is told.
-            changed |= self.stops.told.insert(back) && self.screens.allocations.is_some();
+        let mut changed = self.observed.stops.sites.insert(back);
+        if self.observed.stops.reports(function) {
+            // It may be known as one where nothing is reported.
+            changed |= self.observed.stops.reported.insert(back)
+                && self.observed.screens.allocations.is_some();
         }
         if changed {
-            self.stops.places.insert(back);
-            self.cache.drop_covering(back);
+            self.observed.stops.places.insert(back);
+            self.code.cache.drop_covering(back);
         }
     }
 
     /// With what translated code does to the table of allocations by itself at a place.
     fn with_allocations(&self, pc: u64, marks: Marks) -> Marks {
-        let Some(table) = &self.screens.allocations else { return marks };
-        let quiet = marks.returns && !marks.enters && !self.stops.is_told(pc);
+        let Some(table) = &self.observed.screens.allocations else { return marks };
+        let unreported = marks.returns && !marks.enters && !self.observed.stops.is_reported(pc);
         Marks {
             sites: self.kind_of_sites(pc),
             deed: table.deed(pc).filter(|_| marks.enters && !marks.returns),
-            site: table.known(pc).filter(|_| quiet),
+            site: table.known(pc).filter(|_| unreported),
             ..marks
         }
     }
 
     /// What happens where a function returns to.
     fn kind_of_sites(&self, function: u64) -> sites::Kind {
-        match &self.screens.allocations {
+        match &self.observed.screens.allocations {
             Some(table) if table.is_alone(function) => sites::Kind::Passed,
             Some(table) if table.follows(function) => sites::Kind::Entered,
-            _ => sites::Kind::Told,
+            _ => sites::Kind::Reported,
         }
     }
 
     /// A probed function may have returned here.
     fn came_back(&mut self, thread: &mut Thread, pc: u64, (stack, value): (u64, u64)) {
-        if self.stops.is_told(pc) {
+        if self.observed.stops.is_reported(pc) {
             self.record_back(pc, stack, value);
         }
         self.screen_return(thread, pc, (stack, value));
     }
 
-    /// A word of the guest's, which is on its stack if all is well: there the kernel need not be
-    /// asked, and stops of allocators take half as long.
+    /// A word of the guest's, which is on its stack if all is well.
     fn word(&self, address: u64) -> Option<u64> {
+        let mut bytes = [0; 8];
+        self.look(address, &mut bytes).then(|| u64::from_le_bytes(bytes))
+    }
+
+    /// Reads some bytes of the guest's. Where it is on its stack or heap the kernel need not be asked, and stops of
+    /// allocators take half as long.
+    pub fn look(&self, address: u64, bytes: &mut [u8]) -> bool {
+        let length = bytes.len() as u64;
         let is_plain = |(range, mapping): (Range<u64>, &Mapping)| {
             let readable = mapping.protection & libc::PROT_READ != 0;
-            readable && mapping.file.is_none() && !mapping.shared && range.end - address >= 8
+            readable && mapping.file.is_none() && !mapping.shared && range.end - address >= length
         };
-        if !self.memory.find(address).is_some_and(is_plain) {
-            return guest::read_u64(address);
+        if !self.process.memory.find(address).is_some_and(is_plain) {
+            return Checked.read(address, bytes);
         }
         // SAFETY: private memory of the guest's, without a file that could be too short, that can
-        // be read; whoever could change that waits for the baton.
-        Some(unsafe { (address as *const u64).read_unaligned() })
+        // be read; whoever could change that waits for the baton. The buffer is ours.
+        unsafe {
+            std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), bytes.len())
+        };
+        true
     }
 
     fn record_probe(&mut self, pc: u64, registers: u32) {
-        let cpu = &cpu().registers;
+        let cpu = &self.cpu.registers;
         let registers = registers & events::plan::ALL_REGISTERS;
         let all = cpu.general.iter().chain([&cpu.flags]).enumerate();
         let wanted = all.filter(|(number, _)| registers & 1 << number != 0);
@@ -325,48 +366,72 @@ impl Engine {
         (stack, back): (u64, u64),
         arguments: [u64; 6],
     ) {
-        if self.stops.tells(function) {
+        if self.observed.stops.reports(function) {
             self.record_enter(function, (stack, back), arguments);
-            self.stops.told.insert(back);
+            self.observed.stops.reported.insert(back);
         }
         self.screen_call(thread, function, (stack, back), arguments);
     }
 }
 
-/// Does what patches say, at an execution of their place.
-fn apply(actions: &[Action], pc: u64, execution: u64) -> Reached {
-    let mut reached = Reached::On(Variant::Usual);
-    for action in actions {
-        match *action {
-            Action::Flip if decode_one(pc).is_jcc_short_or_near() || is_loop(pc) => {
-                reached = Reached::On(Variant::Flipped);
-            }
-            // Once is enough.
-            Action::Flip if execution > 1 => {}
-            Action::Flip => {
-                note(&format!("the instruction at {pc:#x} is no conditional branch to flip"));
-            }
-            Action::Skip => {
-                cpu().registers.pc = decode_one(pc).next_ip();
-                reached = Reached::Moved;
-            }
-            Action::SetRegister { register, value } => {
-                cpu().registers.general[register as usize & 15] = value;
-            }
-            Action::SetMemory { address, size, value } => {
-                let bytes = &value.to_le_bytes()[..(size as usize).min(8)];
-                let written = Checked.write(address, bytes)
-                    || engine().unguard_all() && Checked.write(address, bytes);
-                if !written {
-                    note(&format!("there is no memory at {address:#x} to set, as a patch asks"));
+/// The arguments of the function that is entered: rdi, rsi, rdx, rcx, r8, r9.
+pub fn arguments(cpu: &Cpu) -> [u64; 6] {
+    let general = &cpu.registers.general;
+    [7, 6, 2, 1, 8, 9].map(|register| general[register])
+}
+
+impl Engine {
+    /// Does what patches say, at an execution of their place.
+    fn apply(&mut self, actions: &[Action], pc: u64, execution: u64) -> Reached {
+        let mut reached = Reached::On(Variant::Usual);
+        for action in actions {
+            match *action {
+                Action::Flip if self.decode_one(pc).is_jcc_short_or_near() || self.is_loop(pc) => {
+                    reached = Reached::On(Variant::Flipped);
+                }
+                // Once is enough.
+                Action::Flip if execution > 1 => {}
+                Action::Flip => {
+                    note(&format!("the instruction at {pc:#x} is no conditional branch to flip"));
+                }
+                Action::Skip => {
+                    self.cpu.registers.pc = self.decode_one(pc).next_ip();
+                    reached = Reached::Moved;
+                }
+                Action::Jump { to } => {
+                    self.cpu.registers.pc = to;
+                    reached = Reached::Moved;
+                }
+                Action::Return => match guest::read_u64(self.cpu.registers.general[4]) {
+                    Some(back) => {
+                        let registers = &mut self.cpu.registers;
+                        registers.pc = back;
+                        registers.general[4] += 8;
+                        registers.general[0] = 0;
+                        reached = Reached::Moved;
+                    }
+                    None => note(&format!("there is nowhere to return to from {pc:#x}")),
+                },
+                Action::SetRegister { register, value } => {
+                    self.cpu.registers.general[register as usize & 15] = value;
+                }
+                Action::SetMemory { address, size, value } => {
+                    let bytes = &value.to_le_bytes()[..(size as usize).min(8)];
+                    let written = Checked.write(address, bytes)
+                        || self.unguard_all() && Checked.write(address, bytes);
+                    if !written {
+                        note(&format!(
+                            "there is no memory at {address:#x} to set, as a patch asks"
+                        ));
+                    }
                 }
             }
         }
+        reached
     }
-    reached
-}
 
-fn is_loop(pc: u64) -> bool {
-    let instruction = decode_one(pc);
-    instruction.is_loop() || instruction.is_loopcc() || instruction.is_jcx_short()
+    fn is_loop(&self, pc: u64) -> bool {
+        let instruction = self.decode_one(pc);
+        instruction.is_loop() || instruction.is_loopcc() || instruction.is_jcx_short()
+    }
 }

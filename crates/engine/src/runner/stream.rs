@@ -1,49 +1,49 @@
 //! What the dispatcher adds to the event stream: threads, system calls, superblocks left in the
 //! middle, and accesses that only the values of registers tell.
 
-use super::cpu::{self, cpu};
-use super::engine::{self, Engine, decode_one, engine};
+use super::cpu;
+use super::engine::{self, Engine};
 use super::events::Ring;
-use super::sys;
 use super::thread::{Left, Thread};
+use crate::sys;
 use ::events::record::list::{self, ExplicitAccess};
 use ::events::record::{Bases, Entry};
 
 impl Engine {
     /// Appends a record to the event stream, if there is one.
     pub fn record(&mut self, entry: &Entry) {
-        if let Some(ring) = &mut self.ring {
-            ring.append(&entry.bytes());
+        if let Some(ring) = &mut self.observed.ring {
+            ring.append(&mut self.cpu, &entry.bytes());
         }
     }
 
     /// The same for a record that lists several things.
     pub fn record_bytes(&mut self, bytes: &[u8]) {
-        if let Some(ring) = &mut self.ring {
-            ring.append(bytes);
+        if let Some(ring) = &mut self.observed.ring {
+            ring.append(&mut self.cpu, bytes);
         }
     }
 
     /// Appends a record that the consumer needs whichever thread runs.
     pub fn define(&mut self, bytes: &[u8]) {
-        if let Some(ring) = &mut self.ring {
-            ring.append_always(bytes);
+        if let Some(ring) = &mut self.observed.ring {
+            ring.append_always(&mut self.cpu, bytes);
         }
     }
 
     /// The events of a thread that the plan leaves out go nowhere.
     pub fn mute_unless_observed(&mut self, thread: i32) {
-        if let Some(ring) = &mut self.ring {
-            ring.mute(!self.config.plan.scope.covers_thread(thread as u32));
+        if let Some(ring) = &mut self.observed.ring {
+            ring.mute(&mut self.cpu, !self.config.plan.scope.covers_thread(thread as u32));
         }
     }
 
-    /// Says which thread runs, and where its segments are. What it does is heard if the plan is
+    /// Says which thread runs, and where its segments are. Its events are kept if the plan is
     /// about it.
     pub fn record_thread(&mut self, thread: i32) {
         self.mute_unless_observed(thread);
-        if self.ring.is_some() {
-            let bases = Bases { fs: cpu().registers.fs, gs: cpu::gs_base() };
+        if self.observed.ring.is_some() {
+            let bases = Bases { fs: self.cpu.registers.fs, gs: cpu::gs_base() };
             self.record(&Entry::Thread { thread: thread as u32, bases });
         }
     }
@@ -65,30 +65,31 @@ impl Engine {
 
     /// A signal handler comes next; the thread was at `pc` with this stack pointer.
     pub fn record_handler(&mut self, pc: u64, stack: u64) {
-        self.record(&Entry::Handler { pc, stack, frame: cpu().registers.general[4] });
+        self.record(&Entry::Handler { pc, stack, frame: self.cpu.registers.general[4] });
     }
 
     /// A child of this number has been made; 0: this is the child. Whoever follows the child waits
     /// for this.
     pub fn record_fork(&mut self, child: i32) {
-        if let Some(ring) = self.ring.as_mut().filter(|_| self.config.plan.observe.forks) {
-            ring.append_and_hand_over(&Entry::Fork(child as u32).bytes());
+        if let Some(ring) = self.observed.ring.as_mut().filter(|_| self.config.plan.observe.forks) {
+            ring.append_and_hand_over(&mut self.cpu, &Entry::Fork(child as u32).bytes());
         }
     }
 
     /// A new ring, and a consumer that knows no shapes yet. `parent`: whose ring this process has shared.
     pub fn restart_events(&mut self, parent: Option<i32>) {
-        let lost = |error| {
+        let ring = Ring::new(&mut self.cpu, self.config.rings, self.process.numbers.host, parent);
+        let ring = ring.or_else(|error| {
             engine::note(&format!("events of process {} are lost: error {error}", sys::getpid()));
-            Ring::unread()
-        };
-        self.ring = Ring::new(self.config.rings, self.numbers.host, parent).or_else(lost).ok();
-        self.cache.flush();
+            Ring::unread(&mut self.cpu)
+        });
+        self.observed.ring = ring.ok();
+        self.code.cache.flush();
     }
 
     /// This thread runs now, and can be asked to look into the mail.
     pub fn listen_as(&mut self, thread: i32) {
-        if let Some(ring) = &self.ring {
+        if let Some(ring) = &self.observed.ring {
             ring.running(thread);
         }
         self.record_thread(thread);
@@ -96,55 +97,58 @@ impl Engine {
 
     /// Hands the last events over before the process ends or becomes another.
     pub fn finish_events(&mut self) {
-        if let Some(ring) = &mut self.ring {
-            ring.finish();
+        if let Some(ring) = &mut self.observed.ring {
+            ring.finish(&mut self.cpu);
         }
     }
 }
 
 /// A superblock was left in the middle.
-pub fn record_partial(left: Left) {
-    let engine = engine();
-    let Some(observed) = engine.cache.fragment(left.fragment).observed() else { return };
-    let Some(ring) = &mut engine.ring else { return };
+pub fn record_partial(engine: &mut Engine, left: Left) {
+    let Engine { code, observed, cpu, .. } = engine;
+    let (cache, Some(ring)) = (&code.cache, &mut observed.ring) else { return };
+    let Some(observed) = cache.fragment(left.fragment).observed() else { return };
     let before = observed.fields_before.get(left.index as usize);
     let before = before.or(observed.fields_before.last()).copied().unwrap_or(0);
     let repeat = observed.repeats.iter().find(|(index, _)| *index == left.index);
-    let general = &cpu().registers.general;
+    let general = cpu.registers.general;
     let [count, source, destination] = [1, 6, 7].map(|register| general[register]);
     match repeat.map(|(_, moves)| general[*moves as usize]) {
         // What it started with is in the record already.
         Some(moved) if left.repeating => {
-            ring.partial(observed.first_exit, left.index, before + 3, &[count, moved]);
+            ring.partial(cpu, (observed.first_exit, left.index), before + 3, &[count, moved]);
         }
         Some(moved) if left.index > 0 => {
             let none = [count, source, destination, count, moved];
-            ring.partial(observed.first_exit, left.index, before, &none);
+            ring.partial(cpu, (observed.first_exit, left.index), before, &none);
         }
-        None if left.index > 0 => ring.partial(observed.first_exit, left.index, before, &[]),
+        None if left.index > 0 => {
+            ring.partial(cpu, (observed.first_exit, left.index), before, &[]);
+        }
         _ => {}
     }
 }
 
 /// The accesses of the instruction that is next, for those where only its registers tell. How
 /// many there are.
-pub fn record_accesses(thread: &Thread) -> usize {
-    let accesses = list_accesses(thread);
-    engine().record_bytes(&list::accesses(&accesses));
+pub fn record_accesses(engine: &mut Engine, thread: &Thread) -> usize {
+    let accesses = list_accesses(engine, thread);
+    engine.record_bytes(&list::accesses(&accesses));
     accesses.len()
 }
 
-fn list_accesses(thread: &Thread) -> Vec<ExplicitAccess> {
-    let instruction = decode_one(cpu().registers.pc);
+fn list_accesses(engine: &Engine, thread: &Thread) -> Vec<ExplicitAccess> {
+    let registers = &engine.cpu.registers;
+    let instruction = engine.decode_one(registers.pc);
     let mut accesses = Vec::new();
     let mut put = |write, address, size| accesses.push((write, address, size));
-    super::explicit::each(&instruction, &cpu().registers, &thread.vector, &mut put);
+    super::explicit::each(&instruction, registers, &thread.vector, &mut put);
     accesses
 }
 
 /// The instruction whose accesses were listed has not completed. A gather switches off in its mask
 /// what it has read; all others have done nothing.
-pub fn record_cut(thread: &Thread, listed: usize) {
-    let (pc, left) = (cpu().registers.pc, list_accesses(thread).len());
-    engine().record(&Entry::Cut { pc, made: listed.saturating_sub(left) as u32 });
+pub fn record_cut(engine: &mut Engine, thread: &Thread, listed: usize) {
+    let (pc, left) = (engine.cpu.registers.pc, list_accesses(engine, thread).len());
+    engine.record(&Entry::Cut { pc, made: listed.saturating_sub(left) as u32 });
 }

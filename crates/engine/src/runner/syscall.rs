@@ -2,11 +2,12 @@
 //! to the kernel as it is.
 //!
 //! * [`memory`]: the address space is the engine's to arrange;
-//! * [`process`]: threads, children, `execve`, the end;
+//! * [`process`]: threads, children, the end; [`execute`]: another program;
 //! * [`seccomp`]: what the guest forbids itself;
 //! * [`signals`]: dispositions, masks, frames;
 //! * [`files`]: what would show the runner instead of the guest.
 
+pub mod execute;
 pub mod files;
 pub mod make;
 pub mod memory;
@@ -17,13 +18,13 @@ pub mod trace;
 
 pub use process::after_fork_in_child;
 
+use super::context::Context;
 use super::engine::Engine;
 use super::futex;
 use super::record;
-use super::thread::Thread;
 
 /// What is to happen with a system call.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The engine has done it; this is the answer.
     Answer(i64),
@@ -48,22 +49,33 @@ impl Outcome {
 }
 
 /// Decides about a system call.
-pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Outcome {
-    if let Some(outcome) = seccomp::ask(engine, thread, number, a) {
+pub fn dispatch(context: &mut Context, number: u64, a: [u64; 6]) -> Outcome {
+    if let Some(outcome) = seccomp::ask(context, number, a) {
         return outcome;
     }
     if number as i64 == libc::SYS_futex
-        && record::is_on()
-        && let Some(outcome) = futex::call(thread, a)
+        && context.engine().is_recorded()
+        && let Some(outcome) = futex::call(context, a)
     {
         return outcome;
     }
+    let engine = context.engine();
     if let Some(outcome) = record::decide(engine, number, a) {
         return outcome;
     }
     let soon = returns_at_once(number as i64) || record::stays_here(engine, number, a);
     let pass = Outcome::Kernel { number, arguments: a, blocks: !soon };
-    match number as i64 {
+    let groups = [about_memory, about_signals, about_processes];
+    match groups.iter().find_map(|group| group(context, number as i64, a, &pass)) {
+        Some(outcome) => outcome,
+        None => about_files(context.engine(), number, a, pass),
+    }
+}
+
+/// Calls that arrange the address space.
+fn about_memory(context: &mut Context, number: i64, a: [u64; 6], _: &Outcome) -> Option<Outcome> {
+    let engine = context.engine();
+    Some(match number {
         libc::SYS_mmap => memory::mmap(engine, a),
         libc::SYS_munmap => memory::munmap(engine, a),
         libc::SYS_mprotect | libc::SYS_pkey_mprotect => memory::mprotect(engine, a),
@@ -73,34 +85,68 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_shmdt => memory::shmdt(engine, a),
         libc::SYS_pkey_alloc => Outcome::error(libc::ENOSPC),
         libc::SYS_remap_file_pages | libc::SYS_userfaultfd => Outcome::error(libc::ENOSYS),
+        _ => return None,
+    })
+}
 
+/// Calls about signals.
+fn about_signals(
+    context: &mut Context,
+    number: i64,
+    a: [u64; 6],
+    pass: &Outcome,
+) -> Option<Outcome> {
+    let (engine, thread) = context.parts();
+    Some(match number {
         libc::SYS_rt_sigaction => signals::action(engine.actions_of(thread), a),
         libc::SYS_rt_sigprocmask => signals::mask(thread, a),
-        libc::SYS_rt_sigpending => signals::pending(thread, a, pass),
-        libc::SYS_rt_sigtimedwait => signals::wait(thread, a, pass),
-        libc::SYS_rt_sigreturn => signals::give_back(thread),
-        libc::SYS_sigaltstack => signals::stack(thread, a),
+        libc::SYS_rt_sigpending => signals::pending(thread, a, *pass),
+        libc::SYS_rt_sigtimedwait => signals::wait(thread, a, *pass),
+        libc::SYS_rt_sigreturn => signals::give_back(context),
+        libc::SYS_sigaltstack => signals::stack(engine, thread, a),
+        libc::SYS_rt_sigsuspend
+        | libc::SYS_ppoll
+        | libc::SYS_pselect6
+        | libc::SYS_epoll_pwait
+        | libc::SYS_epoll_pwait2 => {
+            thread.signals.suspended = true;
+            *pass
+        }
+        _ => return None,
+    })
+}
 
-        libc::SYS_clone => process::clone(engine, thread, a),
-        libc::SYS_fork => process::fork(engine, thread, libc::SIGCHLD as u64, [0; 6]),
+/// Calls about threads and processes, and what they may do.
+fn about_processes(
+    context: &mut Context,
+    number: i64,
+    a: [u64; 6],
+    pass: &Outcome,
+) -> Option<Outcome> {
+    const PATH_HERE: i32 = libc::AT_FDCWD;
+    let (engine, thread) = context.parts();
+    let recorded = engine.is_recorded();
+    Some(match number {
+        libc::SYS_clone => process::clone(context, a),
+        libc::SYS_fork => process::fork(context, libc::SIGCHLD as u64, [0; 6]),
         libc::SYS_vfork => {
             let flags = libc::SIGCHLD | libc::CLONE_VFORK | libc::CLONE_VM;
-            process::fork(engine, thread, flags as u64, [0; 6])
+            process::fork(context, flags as u64, [0; 6])
         }
-        libc::SYS_ptrace => trace::ptrace(engine, thread, a, pass),
-        libc::SYS_wait4 => trace::wait(engine, thread, a, pass),
+        libc::SYS_ptrace => trace::ptrace(engine, thread, a, *pass),
+        libc::SYS_wait4 => trace::wait(engine, thread, a, *pass),
         libc::SYS_personality => process::personality(engine, a),
-        libc::SYS_set_tid_address if record::is_on() => process::set_tid_address(thread, a),
-        libc::SYS_set_robust_list if record::is_on() => process::set_robust_list(thread, a),
+        libc::SYS_set_tid_address if recorded => process::set_tid_address(thread, a),
+        libc::SYS_set_robust_list if recorded => process::set_robust_list(thread, a),
         libc::SYS_clone3 | libc::SYS_rseq => Outcome::error(libc::ENOSYS),
-        libc::SYS_membarrier => process::membarrier(a, pass),
-        libc::SYS_execve => process::execve(engine, thread, libc::AT_FDCWD, a[0], a[1], a[2], 0),
+        libc::SYS_membarrier => process::membarrier(a, *pass),
+        libc::SYS_execve => execute::execve(context, (PATH_HERE, a[0], 0), a[1], a[2]),
         libc::SYS_execveat => {
-            process::execve(engine, thread, a[0] as i32, a[1], a[2], a[3], a[4] as i32)
+            execute::execve(context, (a[0] as i32, a[1], a[4] as i32), a[2], a[3])
         }
-        libc::SYS_exit_group => process::exit_group(thread, a),
-        libc::SYS_exit => process::exit_thread(engine, thread, a),
-        libc::SYS_arch_prctl => process::arch_prctl(a),
+        libc::SYS_exit_group => process::exit_group(context, a),
+        libc::SYS_exit => process::exit_thread(context, a),
+        libc::SYS_arch_prctl => process::arch_prctl(engine, a),
         libc::SYS_io_uring_setup | libc::SYS_io_uring_enter | libc::SYS_io_uring_register => {
             Outcome::error(libc::ENOSYS)
         }
@@ -108,7 +154,13 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_prctl if a[0] as i32 == libc::PR_SET_SECCOMP => seccomp::set(engine, thread, a),
         libc::SYS_prctl if a[0] as i32 == libc::PR_GET_SECCOMP => seccomp::get(engine, thread),
         libc::SYS_prctl if process::is_refused_prctl(a[0] as i32) => Outcome::error(libc::EINVAL),
+        _ => return None,
+    })
+}
 
+/// Calls about files and descriptors, and all others.
+fn about_files(engine: &mut Engine, number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
+    match number as i64 {
         libc::SYS_close
         | libc::SYS_close_range
         | libc::SYS_dup
@@ -127,14 +179,6 @@ pub fn dispatch(engine: &mut Engine, thread: &mut Thread, number: u64, a: [u64; 
         libc::SYS_openat => files::open(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlink => files::readlink(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlinkat => files::readlink(engine, a[1], a[2], a[3], pass),
-        libc::SYS_rt_sigsuspend
-        | libc::SYS_ppoll
-        | libc::SYS_pselect6
-        | libc::SYS_epoll_pwait
-        | libc::SYS_epoll_pwait2 => {
-            thread.suspended = true;
-            pass
-        }
         _ => pass,
     }
 }
@@ -146,11 +190,13 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
     }
     follow_modules(engine, number, a, answer);
     match number as i64 {
-        libc::SYS_io_setup if engine.replayer.is_none() => memory::ring_appeared(engine, a[1]),
-        libc::SYS_io_destroy if engine.replayer.is_none() => memory::ring_disappeared(engine, a[0]),
+        libc::SYS_io_setup if engine.log.replayer.is_none() => memory::ring_appeared(engine, a[1]),
+        libc::SYS_io_destroy if engine.log.replayer.is_none() => {
+            memory::ring_disappeared(engine, a[0])
+        }
         _ => {}
     }
-    if number as i64 == libc::SYS_rt_sigaction && engine.inside.tests.is_some() {
+    if number as i64 == libc::SYS_rt_sigaction && engine.code.inside.tests.is_some() {
         engine.handlers_changed();
     }
     if number as i64 == libc::SYS_madvise && a[2] == libc::MADV_DONTNEED as u64 {
@@ -167,19 +213,19 @@ fn follow_modules(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
     let executable = a[2] & libc::PROT_EXEC as u64 != 0;
     match number as i64 {
         libc::SYS_munmap => {
-            engine.stops.forget(a[0], end(a[0]));
+            engine.observed.stops.forget(a[0], end(a[0]));
             engine.blank(a[0]..end(a[0]));
         }
         libc::SYS_mmap => {
             let start = answer as u64;
-            engine.stops.forget(start, end(start));
+            engine.observed.stops.forget(start, end(start));
             engine.blank(start..end(start));
             if executable {
                 engine.announce(start..end(start));
             }
         }
         libc::SYS_mprotect if executable => {
-            engine.stops.forget(a[0], end(a[0]));
+            engine.observed.stops.forget(a[0], end(a[0]));
             engine.announce(a[0]..end(a[0]));
         }
         _ => {}

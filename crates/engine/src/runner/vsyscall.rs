@@ -1,9 +1,8 @@
 //! The three functions that old programs call at fixed addresses, where nothing can be translated.
 
-use super::cpu::cpu;
-use super::engine::engine;
-use super::thread::Thread;
-use super::{guest, record, replay, sys};
+use super::context::Context;
+use super::{guest, record, replay};
+use crate::sys;
 
 const VSYSCALL_PAGE: u64 = 0xffff_ffff_ff60_0000;
 
@@ -13,31 +12,34 @@ pub fn is_one(pc: u64) -> bool {
 }
 
 /// The guest has called one of them.
-pub fn make(thread: &mut Thread) {
-    let registers = &mut cpu().registers;
+pub fn make(context: &mut Context) {
+    let registers = &context.cpu().registers;
     let number = match registers.pc & 0xc00 {
         0 => libc::SYS_gettimeofday,
         0x400 => libc::SYS_time,
         _ => libc::SYS_getcpu,
     };
     let arguments = [registers.general[7], registers.general[6], 0, 0, 0, 0];
-    call(thread, number, arguments);
+    call(context, number, arguments);
+    let registers = &mut context.cpu().registers;
     if let Some(back) = guest::read_u64(registers.general[4]) {
         registers.pc = back;
         registers.general[4] += 8;
     }
 }
 
-fn call(thread: &mut Thread, number: i64, arguments: [u64; 6]) {
-    let check = record::digest::call(&cpu().registers, number as u64, arguments, &engine().memory);
-    if engine().replayer.is_some() {
-        return replay::system_call(thread, number as u64, arguments, check);
+fn call(context: &mut Context, number: i64, arguments: [u64; 6]) {
+    let engine = context.engine();
+    let registers = &engine.cpu.registers;
+    let check = record::digest::call(registers, number as u64, arguments, &engine.process.memory);
+    if engine.log.replayer.is_some() {
+        return replay::system_call(context, number as u64, arguments, check);
     }
-    let noted = record::before_call(engine(), number as u64, arguments);
+    let noted = record::before_call(engine, number as u64, arguments);
     // SAFETY: the guest's own call with its own pointers, which the kernel checks.
     let answer = unsafe { sys::call(number, arguments) };
     if let Some(noted) = noted {
-        record::called(engine(), noted, number as u64, arguments, answer);
+        record::called(engine, noted, number as u64, arguments, answer);
     }
-    cpu().registers.general[0] = answer as u64;
+    engine.cpu.registers.general[0] = answer as u64;
 }

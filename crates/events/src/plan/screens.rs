@@ -59,7 +59,7 @@ pub struct Heap {
 
 /// Invalid calls of allocators alone: something is freed that is not the beginning of a live block of the
 /// same family, or a size is not one of [`ORDINARY_SIZES`]. Translated code keeps a table of all blocks, so
-/// that ordinary calls cost next to nothing, and an invalid one is told with the history of its block.
+/// that ordinary calls cost next to nothing, and an invalid one is reported with the history of its block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Allocations {

@@ -2,6 +2,7 @@
 
 use super::{Cursor, Kind};
 use crate::suspicion::Suspicion;
+use contracts::{Deed, Touched};
 
 /// A record that stands for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,34 @@ pub enum Entry {
         /// Stack pointer at the handler's entry.
         frame: u64,
     },
+    /// A function of the C library has been entered, and will touch memory.
+    Touch(Touch),
+}
+
+/// Bytes that a function of the C library is about to touch, by its contract.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Touch {
+    /// The function's address.
+    pub function: u64,
+    /// Which bytes, and what it will do.
+    pub touched: Touched,
+}
+
+impl Touch {
+    fn write(&self, out: &mut Vec<u8>) {
+        let Touched { argument, deed, address, length } = self.touched;
+        out.extend(self.function.to_le_bytes());
+        out.extend([argument, deed as u8]);
+        out.extend(address.to_le_bytes());
+        out.extend(length.to_le_bytes());
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> Option<Self> {
+        let (function, argument, number) = (cursor.u64()?, cursor.u8()?, cursor.u8()?);
+        let deed = Deed::ALL.into_iter().find(|deed| *deed as u8 == number)?;
+        let (address, length) = (cursor.u64()?, cursor.u64()?);
+        Some(Self { function, touched: Touched { argument, deed, address, length } })
+    }
 }
 
 /// Where the segments of the running thread start.
@@ -106,6 +135,7 @@ impl Entry {
             Self::Plan(_) => Kind::Plan,
             Self::Fork(_) => Kind::Fork,
             Self::Handler { .. } => Kind::Handler,
+            Self::Touch(_) => Kind::Touch,
         }
     }
 
@@ -141,6 +171,7 @@ impl Entry {
             Self::Back { pc, stack, value } => words(&[pc, stack, value]),
             Self::Plan(number) | Self::Fork(number) => out.extend(number.to_le_bytes()),
             Self::Handler { pc, stack, frame } => words(&[pc, stack, frame]),
+            Self::Touch(touch) => touch.write(out),
         }
     }
 
@@ -179,6 +210,7 @@ impl Entry {
             Kind::Handler => {
                 Self::Handler { pc: cursor.u64()?, stack: cursor.u64()?, frame: cursor.u64()? }
             }
+            Kind::Touch => Self::Touch(Touch::read(cursor)?),
             Kind::Define | Kind::Partial | Kind::Access | Kind::Probe | Kind::Buffers => {
                 return None;
             }

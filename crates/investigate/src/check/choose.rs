@@ -3,11 +3,13 @@
 use super::switch::Switch;
 use analyze::rules::language;
 use analyze::rules::model::Rule;
+use analyze::rules::needs::Needs;
 use analyze::rules::shipped;
 use analyze::rules::suppress::{self, Suppression};
 use anyhow::{Context, bail};
 use base::allocator::Allocators;
 use spec::Source;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a user says about rules, in words and names of files.
@@ -19,7 +21,7 @@ pub struct Choice {
     pub names: Vec<String>,
     /// A file with allocators of the program's own.
     pub allocators: Option<PathBuf>,
-    /// Files with findings not to show.
+    /// Files with findings not to show; `none` leaves out those that come with the tool.
     pub suppressions: Vec<PathBuf>,
     /// Whether the program is ended at the first finding.
     pub first_only: bool,
@@ -42,10 +44,36 @@ pub struct Chosen {
     pub first_only: bool,
     /// What switches rules off and on.
     pub switch: Option<Switch>,
+    /// Functions that the user means to be in the program.
+    pub functions: BTreeSet<String>,
 }
 
-/// The rules that are checked where nobody says which.
-pub const DEFAULT: [&str; 2] = ["memory", "uninitialised"];
+impl Chosen {
+    /// What to say of functions that the user means and that nobody has found among these.
+    pub fn missing(&self, found: &BTreeSet<String>) -> Vec<String> {
+        let rules = |name: &str| {
+            let names = |rule: &&Rule| Needs::of(rule).functions.contains(name);
+            let all: Vec<&str> =
+                self.rules.iter().filter(names).map(|rule| rule.name.as_str()).collect();
+            all.join(", ")
+        };
+        let missing = self.functions.iter().filter(|name| !found.contains(*name));
+        let sentence = |name: &String| {
+            format!(
+                "no function is called `{name}` in the program or its libraries, so this was not checked: {}; \
+                 `--as` says which function a rule means",
+                rules(name)
+            )
+        };
+        missing.map(sentence).collect()
+    }
+}
+
+/// Functions of the C library that shipped rules name.
+const LIBRARY: [&str; 1] = ["memcpy"];
+
+/// The rules that are checked where nobody says which: what memcheck and AddressSanitizer report together.
+pub const DEFAULT: [&str; 4] = ["memory", "uninitialised", "regions", "allocation"];
 
 impl Choice {
     /// Whether nobody says which rules are checked.
@@ -57,8 +85,13 @@ impl Choice {
     pub fn read(&self) -> anyhow::Result<Chosen> {
         let mut rules: Vec<Rule> = Vec::new();
         let words = self.rules.as_deref().unwrap_or_default().iter().map(String::as_str);
+        let mut functions = BTreeSet::new();
         for word in words.chain(DEFAULT.into_iter().filter(|_| self.is_default())) {
             for rule in self.named(word)? {
+                // Whoever names a rule, or wrote it, means its functions.
+                if word.ends_with(".rule") || rule.name == word.replace('_', "-") {
+                    functions.extend(Needs::of(&rule).functions);
+                }
                 if rules.iter().all(|known| known.name != rule.name) {
                     rules.push(rule);
                 }
@@ -70,12 +103,35 @@ impl Choice {
             read.map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?;
         }
         let mut suppressions = Vec::new();
-        for path in &self.suppressions {
+        let is_none = |path: &&PathBuf| path.as_os_str() == "none";
+        if !self.suppressions.iter().any(|path| is_none(&path)) {
+            suppressions.extend(suppress::shipped());
+        }
+        for path in self.suppressions.iter().filter(|path| !is_none(path)) {
             let read = suppress::read(&text(path)?);
             suppressions.extend(read.map_err(|why| anyhow::anyhow!("{}: {why}", path.display()))?);
         }
+        functions.extend(self.renamed(&rules)?);
+        // Which of its copies of a function of its own a library uses is not looked at.
+        functions.retain(|name| !LIBRARY.contains(&name.as_str()));
         let switch = self.switch.clone().map(Switch::new);
-        Ok(Chosen { rules, allocators, suppressions, first_only: self.first_only, switch })
+        let first_only = self.first_only;
+        Ok(Chosen { rules, allocators, suppressions, first_only, switch, functions })
+    }
+
+    /// The functions that names stand for, each of which a rule has to use.
+    fn renamed(&self, rules: &[Rule]) -> anyhow::Result<Vec<String>> {
+        let mut functions = Vec::new();
+        for (_, to) in self.names.iter().filter_map(|pair| pair.split_once('=')) {
+            let used = rules.iter().any(|rule| Needs::of(rule).functions.contains(to));
+            anyhow::ensure!(
+                used || rules.is_empty(),
+                "`--as …={to}` changes none of the rules that are checked; `--rules` chooses them, as in \
+                 `--rules leak-in-transaction --as transaction={to}`"
+            );
+            functions.push(to.to_owned());
+        }
+        Ok(functions)
     }
 
     /// The rules that one word means.
@@ -161,6 +217,26 @@ mod tests {
     #[test]
     fn only_whole_words_are_renamed() {
         assert_eq!(renamed("gc gcc (gc) _gc", "gc", "collect"), "collect gcc (collect) _gc");
+    }
+
+    #[test]
+    fn functions_that_the_user_means_have_to_be_there() {
+        let choice = |rules: &str, names: &[&str]| Choice {
+            rules: Some(vec![rules.to_owned()]),
+            names: names.iter().map(|name| (*name).to_owned()).collect(),
+            ..Choice::default()
+        };
+        let missing = |choice: &Choice, found: &[&str]| {
+            let found = found.iter().map(|name| (*name).to_owned()).collect();
+            choice.read().expect("sound").missing(&found)
+        };
+        let named = choice("leak-in-transaction", &["transaction=handle"]);
+        assert_eq!(missing(&named, &["handle"]), [""; 0]);
+        assert!(missing(&named, &["other"])[0].contains("no function is called `handle`"));
+        assert_eq!(missing(&choice("leak-in-transaction", &[]), &[]).len(), 1);
+        assert_eq!(missing(&choice("all", &[]), &[]), [""; 0], "nobody means one");
+        let error = choice("memory", &["transaction=handle"]).read().err().expect("unused");
+        assert!(error.to_string().contains("changes none of the rules"), "{error}");
     }
 
     #[test]

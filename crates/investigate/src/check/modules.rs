@@ -1,8 +1,12 @@
 //! The program's files as it maps them: where functions are that rules name, and what to read
 //! lines and names from afterwards.
 
+use super::{implementations, rooms};
+use analyze::rules::machine::dynamic::Probe;
 use analyze::rules::machine::locals::{Finder, Function, Local};
+use base::allocator::{Allocator, Allocators, Role};
 use base::{Address, ModuleKind, ModuleMap, Range};
+use events::plan::CONTRACTS;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,14 +15,20 @@ use symbols::{DebugFiles, FileAddress, FrameLocal, Image, LoadedModule, Module, 
 
 /// What is known of the program's files, shared with whoever is asked for functions.
 #[derive(Clone, Default)]
-pub struct Modules(Arc<Mutex<Known>>);
+pub struct Modules(Arc<Mutex<ModuleFacts>>);
 
 #[derive(Clone, Default)]
-struct Known {
+struct ModuleFacts {
     maps: Vec<ModuleMap>,
     functions: Vec<(u64, String)>,
     /// Variables: address and size.
     variables: Vec<(u64, u64)>,
+    /// Functions with contracts: their names, and where their code is.
+    contracts: Vec<(String, std::ops::Range<u64>)>,
+    /// The program's variables of threads: how far below the thread pointer, and size.
+    thread_locals: Vec<(u64, u64)>,
+    /// Where registers are of interest.
+    probes: Vec<(u64, Probe)>,
     /// Code that uses what nobody wrote on purpose.
     excused: Vec<std::ops::Range<u64>>,
     /// What each file has.
@@ -35,6 +45,12 @@ struct Contents {
     functions: Vec<(String, u64)>,
     /// Variables: address and size.
     variables: Vec<(u64, u64)>,
+    /// Functions with contracts: their names, and where their code is.
+    contracts: Vec<(String, std::ops::Range<u64>)>,
+    /// Of a program, variables of threads: how far below the thread pointer, and size.
+    thread_locals: Vec<(u64, u64)>,
+    /// Where registers are of interest.
+    probes: Vec<(u64, Probe)>,
     /// Functions that use what nobody wrote on purpose.
     excused: Vec<std::ops::Range<u64>>,
     /// Whether all of its code does.
@@ -50,10 +66,12 @@ pub struct Wanted {
     pub called: Vec<String>,
     /// Whether variables are of interest.
     pub variables: bool,
+    /// Whether functions with contracts are.
+    pub contracts: bool,
 }
 
 impl Modules {
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, ModuleFacts> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -72,11 +90,13 @@ impl Modules {
         if !is_runtime(&map.path) {
             let here = found.variables.iter();
             known.variables.extend(here.map(|(at, size)| (at.wrapping_add(loaded.bias), *size)));
+            known.thread_locals.extend(&found.thread_locals);
             known.code.push((code.clone(), loaded.bias, map.path.clone()));
         }
         let at = |address: u64| address.wrapping_add(loaded.bias);
         known.excused.extend(found.excused.iter().map(|code| at(code.start)..at(code.end)));
         known.excused.extend(found.go.then(|| code.clone()));
+        known.probes.extend(found.probes.iter().map(|(pc, probe)| (at(*pc), *probe)));
         let mut addresses = Vec::new();
         for (name, address) in &found.functions {
             let address = address.wrapping_add(loaded.bias);
@@ -84,6 +104,11 @@ impl Modules {
                 known.functions.push((address, name.clone()));
                 addresses.push((address, name.clone()));
             }
+        }
+        for (name, function) in &found.contracts {
+            let function = at(function.start)..at(function.end);
+            addresses.push((function.start, format!("{CONTRACTS}{name}")));
+            known.contracts.push((name.clone(), function));
         }
         addresses.sort_unstable();
         addresses.dedup_by_key(|(address, _)| *address);
@@ -95,9 +120,24 @@ impl Modules {
         self.lock().functions.get(from..).unwrap_or_default().to_vec()
     }
 
+    /// Functions with contracts found so far, from the given one on.
+    pub fn contracts(&self, from: usize) -> Vec<(String, std::ops::Range<u64>)> {
+        self.lock().contracts.get(from..).unwrap_or_default().to_vec()
+    }
+
     /// Variables found so far, from the given one on.
     pub fn variables(&self, from: usize) -> Vec<(u64, u64)> {
         self.lock().variables.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// The program's variables of threads found so far, from the given one on.
+    pub fn thread_locals(&self, from: usize) -> Vec<(u64, u64)> {
+        self.lock().thread_locals.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// Where registers are of interest, as found so far, from the given one on.
+    pub fn probes(&self, from: usize) -> Vec<(u64, Probe)> {
+        self.lock().probes.get(from..).unwrap_or_default().to_vec()
     }
 
     /// Code so far that uses what nobody wrote on purpose, from the given one on.
@@ -127,14 +167,19 @@ impl Modules {
     }
 }
 
-impl Known {
+impl ModuleFacts {
     fn frame(&mut self, pc: u64) -> Option<Function> {
         let (_, bias, path) = self.code.iter().find(|(code, ..)| code.contains(&pc))?;
         let open = || Module::open(Path::new(path), &DebugFiles::default()).ok().map(Arc::new);
         let module = self.opened.entry(path.clone()).or_insert_with(open).clone()?;
         let layout = module.frame_layout(FileAddress(pc.wrapping_sub(*bias)))?;
-        let local = |local: &FrameLocal| Local { offset: local.offset, size: local.size };
         let at = |address: u64| address.wrapping_add(*bias);
+        let local = |local: &FrameLocal| Local {
+            offset: local.offset,
+            size: local.size,
+            array: local.array,
+            scope: local.scope.iter().map(|(start, end)| at(*start)..at(*end)).collect(),
+        };
         Some(Function {
             code: at(layout.code.start)..at(layout.code.end),
             optimised: layout.optimised,
@@ -170,8 +215,42 @@ impl Contents {
         let is_variable = |kind, size| wanted.variables && kind == SymbolKind::Object && size > 0;
         let variables = table.iter().filter(|symbol| is_variable(symbol.kind, symbol.size));
         let variables = variables.map(|symbol| (symbol.address.0, symbol.size)).collect();
-        Self { functions, variables, excused: excused(&table), go: has_go(&image) }
+        // A program that is linked statically brings the C library along.
+        let has_contracts = wanted.contracts && (is_library || is_static(&image));
+        let contracts = match has_contracts {
+            true => implementations::of(&image, &table),
+            false => Vec::new(),
+        };
+        let thread_locals =
+            if wanted.variables { thread_locals(&image, &table) } else { Vec::new() };
+        let (excused, go) = (excused(&table), has_go(&image));
+        let probes = if wanted.variables { probes(path, &image, &table, go) } else { Vec::new() };
+        Self { functions, variables, contracts, thread_locals, probes, excused, go }
     }
+}
+
+/// Where registers tell how much room is made on the stack, and which blocks are stored.
+fn probes(path: &str, image: &Image, table: &SymbolTable, go: bool) -> Vec<(u64, Probe)> {
+    let allocators = Allocators::default();
+    let stores = |(_, allocator): &(&str, Allocator)| matches!(allocator.role, Role::AllocateTo(_));
+    let names: Vec<&str> = allocators.iter().filter(stores).map(|(name, _)| name).collect();
+    let mut all = rooms::stores(image, table, &names);
+    if !go && !is_runtime(path) {
+        all.extend(rooms::of(image, table));
+    }
+    all
+}
+
+/// A program's variables of threads: how far below the thread pointer each begins, and its bytes.
+fn thread_locals(image: &Image, table: &SymbolTable) -> Vec<(u64, u64)> {
+    // Where those of shared libraries are only the loader knows.
+    let program = image.has(".interp") || image.dynamic().is_none();
+    let all = image.tls().filter(|_| program);
+    let Some(size) = all.and_then(|tls| tls.size.checked_next_multiple_of(tls.align)) else {
+        return Vec::new();
+    };
+    let own = table.iter().filter(|s| s.kind == SymbolKind::ThreadLocal && s.size > 0);
+    own.filter_map(|symbol| Some((size.checked_sub(symbol.address.0)?, symbol.size))).collect()
 }
 
 /// Functions for which a program brings others to be used under valgrind: they compare words of which only
@@ -187,6 +266,11 @@ fn excused(table: &SymbolTable) -> Vec<std::ops::Range<u64>> {
     let functions = table.iter().filter(|symbol| is_replaced(symbol.name));
     let code = |at: u64, size: u64| at..at.saturating_add(size.max(1));
     functions.map(|symbol| code(symbol.address.0, symbol.size)).collect()
+}
+
+/// Whether a file is a program that needs no loader.
+fn is_static(image: &Image) -> bool {
+    !image.has(".interp") && image.entry().0 != 0
 }
 
 /// Whether a file is a Go program's, whose runtime moves stacks about and looks through all of them.

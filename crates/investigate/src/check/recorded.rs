@@ -1,9 +1,14 @@
 //! Rules over a recording.
 
+use super::beginning;
 use super::choose::Chosen;
-use super::watch::{Found, Watch};
+use super::findings::RuleFindings;
+use super::leaks;
+use super::watch::Watch;
 use crate::error::fault_or_input;
 use crate::notices::Notices;
+use analyze::rules::model::Rule;
+use anyhow::Context;
 use base::allocator::Allocators;
 use base::{ModuleMap, Tick};
 use events::plan::HeapFunction;
@@ -17,8 +22,20 @@ pub fn check(
     process: u32,
     chosen: &Chosen,
     notices: &Notices,
-) -> anyhow::Result<Found> {
-    let watch = Watch::of_recording(chosen, session.recording(), process);
+) -> anyhow::Result<RuleFindings> {
+    let (others, listed) = leaks::split(chosen);
+    let others = Chosen {
+        rules: others.rules.into_iter().filter(|rule| is_chosen(rule, chosen)).collect(),
+        ..others
+    };
+    let mut found = match listed {
+        true => lost(session, process, chosen, notices)?,
+        false => RuleFindings::default(),
+    };
+    if others.rules.is_empty() {
+        return Ok(found);
+    }
+    let watch = Watch::of_recording(&others, session.recording(), process);
     let maps = mapped(session, process)?;
     let (plan, consumer) = watch.replayed(process as i32, &maps, begin(session, process)?);
     let mut consumer = Some(consumer);
@@ -28,7 +45,7 @@ pub fn check(
         .map_err(fault_or_input)?;
     // The runner that replays has another number.
     crashes.iter_mut().for_each(|crash| crash.process = process as i32);
-    let mut found = watch.finish(&crashes);
+    found.extend(watch.finish(&crashes));
     if let Some(divergence) = &replayed.divergence {
         notices.tell(&format!(
             "the replay diverged from the recording, and what came after is not checked: {}",
@@ -39,8 +56,28 @@ pub fn check(
     Ok(found)
 }
 
+fn is_chosen(rule: &Rule, chosen: &Chosen) -> bool {
+    chosen.rules.iter().any(|known| known.name == rule.name)
+}
+
+/// What a process has lost of its heap.
+fn lost(
+    session: &Session,
+    process: u32,
+    chosen: &Chosen,
+    notices: &Notices,
+) -> anyhow::Result<RuleFindings> {
+    let known = session.recording().processes().iter().find(|start| start.process == process);
+    let start = known.context("there is no such process")?;
+    // Numbers of the recording stand for processes here.
+    let start = ProcessStart { pid: process as i32, ..start.clone() };
+    let rules = chosen.rules.iter().filter(|rule| leaks::is_leak(rule)).cloned().collect();
+    let leaks = Chosen { rules, ..chosen.clone() };
+    Ok(beginning::follow(session, &start, None, (&leaks, u64::MAX), notices)?.found)
+}
+
 /// The tick at which the replay of a process begins, which leads through those that it was forked from.
-fn begin(session: &Session, process: u32) -> anyhow::Result<Tick> {
+pub fn begin(session: &Session, process: u32) -> anyhow::Result<Tick> {
     let first = session.path_to(process).first().copied().unwrap_or(process);
     let mut log = log::entries(session.recording().log(first)?);
     Ok(log

@@ -7,7 +7,7 @@ use symbols::Program;
 
 /// Something in a process that may be wrong.
 #[derive(Clone, Debug)]
-pub struct Doubt {
+pub struct SuspicionReport {
     /// The process, as the kernel numbers it.
     pub process: i32,
     /// Which of the programs that it executed one after the other, from 0.
@@ -18,7 +18,7 @@ pub struct Doubt {
     pub words: String,
 }
 
-impl Doubt {
+impl SuspicionReport {
     /// What was met, and where.
     pub fn new(suspicion: Suspicion, program: &Program) -> Self {
         let words = format!("{} at {}", what(suspicion.met), place(suspicion.pc, program));
@@ -37,6 +37,7 @@ fn what(met: suspicion::Suspicion) -> &'static str {
         Met::Unwritten(_) => "a value that nobody wrote is used",
         Met::OutOfObject { .. } => "an address is in another block than its pointer",
         Met::InvalidCall { .. } => "an allocator is called",
+        Met::Returned { .. } => "a return goes where no call comes back to",
         Met::OutsideBlocks { memory: Memory::Freed, .. } => "freed memory is accessed",
         Met::OutsideBlocks { .. } => "memory beside a block is accessed",
         Met::Painted { .. } => "memory is accessed",

@@ -4,7 +4,7 @@
 use super::choose::Chosen;
 use super::modules::{is_c_library, is_go};
 use super::recorded::{heap_functions, mapped, number_of_program};
-use super::suspicion::Doubt;
+use super::suspicion::SuspicionReport;
 use super::watch::Watch;
 use analyze::rules::model::Rule;
 use analyze::rules::needs::Needs;
@@ -21,11 +21,11 @@ pub fn concerns(rule: &Rule) -> bool {
 }
 
 /// What is suspicious in one process of a recording; nothing if what nobody wrote makes no difference.
-pub fn doubts(
+pub fn suspicions(
     session: &Session,
     start: &ProcessStart,
     chosen: &Chosen,
-) -> anyhow::Result<Vec<Doubt>> {
+) -> anyhow::Result<Vec<SuspicionReport>> {
     let process = start.process;
     let watch = Watch::new(&Chosen { rules: Vec::new(), ..chosen.clone() });
     let mut heap = heap_functions(&chosen.allocators);
@@ -56,13 +56,13 @@ pub fn doubts(
         Ok(replayed) => replayed.divergence.map(|there| (there.what, there.pc, there.time)),
         Err(error) => Some((error.to_string(), 0, u64::MAX)),
     };
-    let mut doubts = watch.finish(&[]).doubts;
-    if let Some((what, pc, time)) = difference.filter(|_| doubts.is_empty()) {
+    let mut suspicions = watch.finish(&[]).suspicions;
+    if let Some((what, pc, time)) = difference.filter(|_| suspicions.is_empty()) {
         let words = format!("with other contents in memory that nobody wrote it {what}");
         let met = suspicion::Suspicion::Unwritten(Use::Decisive);
         let suspicion = Suspicion { pc, met, time };
-        doubts.push(Doubt { process: 0, program: 0, suspicion, words });
+        suspicions.push(SuspicionReport { process: 0, program: 0, suspicion, words });
     }
     let program = number_of_program(session.recording(), start);
-    Ok(doubts.into_iter().map(|doubt| doubt.of(start.pid, program)).collect())
+    Ok(suspicions.into_iter().map(|report| report.of(start.pid, program)).collect())
 }

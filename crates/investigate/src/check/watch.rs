@@ -4,29 +4,28 @@
 //! copy of its parent's ([`super::forks`]).
 
 use super::choose::Chosen;
+use super::findings::{RuleFindings, named};
 use super::forks::{Follower, Forks};
 use super::modules::{Modules, Wanted, is_c_library};
-use super::suspicion::Doubt;
+use super::suspicion::SuspicionReport;
 use super::switch::Switch;
 use crate::threads::Threads;
-use analyze::rules::detector::{Detector, Undecided};
-use analyze::rules::hit::Hit;
+use analyze::rules::detector::Detector;
 use analyze::rules::machine::Access;
+use analyze::rules::machine::chains::Stamp;
+use analyze::rules::machine::dynamic;
 use analyze::rules::report;
 use analyze::rules::stream::{Stream, Suspicion};
-use analyze::rules::suppress::{self, NamedFrame, Suppression};
-use base::{Address, CrashReport, Finding, ModuleMap, ProcessNumber, Tick, When};
+use analyze::rules::suppress::Suppression;
+use base::{CrashReport, ModuleMap, ProcessNumber, ThreadNumber, Tick, When};
 use engine::host::Resolve;
-use events::plan::{Execution, Observe, Stops, Syscalls};
+use events::plan::{CONTRACTS, Execution, Observe, Probe, Stops, Syscalls};
+use events::suspicion::Suspicion as Met;
 use events::{Consumer, Plan, Process};
 use recording::Recording;
-use std::collections::{BTreeSet, HashMap};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use symbols::Program;
-
-/// Frames that suppressions look at.
-const MOST_FRAMES: usize = 24;
 
 /// Rules being checked.
 pub struct Watch {
@@ -44,22 +43,50 @@ pub struct Watch {
 #[derive(Clone)]
 pub struct Located {
     process: ProcessNumber,
-    threads: Threads,
+    threads: Numbers,
 }
 
 impl Located {
     /// A process by its number.
     pub fn of(recording: &Recording, process: u32) -> Self {
-        let threads = Threads::of(recording, process);
+        let threads = Numbers::Recorded(Threads::of(recording, process));
         Self { process: ProcessNumber(process), threads }
     }
 
-    /// When something was found.
-    pub fn when(&self, hit: &Hit) -> Option<When> {
-        let position = hit.position?;
-        let thread = self.threads.number(hit.thread as i32, position.tick);
+    /// When something happened.
+    pub fn when(&self, stamp: Stamp) -> Option<When> {
+        let Stamp { position, thread } = stamp;
+        let thread = self.thread(thread as i32, position.tick)?;
         Some(When { process: self.process, thread, position })
     }
+
+    /// The process.
+    pub fn process(&self) -> ProcessNumber {
+        self.process
+    }
+
+    /// The number of the thread that has an id at a tick.
+    pub fn thread(&self, kernel: i32, tick: Tick) -> Option<ThreadNumber> {
+        match &self.threads {
+            Numbers::Recorded(threads) => Some(threads.number(kernel, tick)),
+            Numbers::Seen(threads) => threads.get(&kernel).copied(),
+        }
+    }
+
+    /// A process that was watched while it ran: its threads are numbered as they came.
+    fn seen(process: usize, detector: &Detector) -> Self {
+        let threads = detector.machine.numbered_threads();
+        let number = |(kernel, number): (u32, u32)| (kernel as i32, ThreadNumber(number));
+        let threads = Numbers::Seen(threads.map(number).collect());
+        Self { process: ProcessNumber(process as u32), threads }
+    }
+}
+
+/// How threads are numbered: as the log of a recording tells, or as they were seen.
+#[derive(Clone)]
+enum Numbers {
+    Recorded(Threads),
+    Seen(HashMap<i32, ThreadNumber>),
 }
 
 /// What the consumers of all processes share.
@@ -73,48 +100,21 @@ struct Shared {
     first_only: bool,
     /// Whether the program was ended at the first finding.
     stopped: AtomicBool,
+    /// Programs that were started.
+    started: AtomicUsize,
 }
 
 /// A program that has ended.
 struct Checked {
     process: i32,
+    /// Which of all programs it was, in the order in which they were started.
+    order: usize,
     stream: Stream,
     modules: Modules,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// A finding that is told once, however often and in however many processes it was made.
-struct Told {
-    finding: Finding,
-    suppression: String,
-    count: u64,
-    processes: BTreeSet<i32>,
-}
-
-/// What was found.
-#[derive(Default)]
-pub struct Found {
-    /// What is told, in the order of the run.
-    told: Vec<Told>,
-    /// Findings that were suppressed.
-    pub suppressed: usize,
-    /// Rules that could not always be decided.
-    pub undecided: Vec<Undecided>,
-    /// Findings beyond those that are kept.
-    pub dropped: u64,
-    /// Whether the program was ended at the first of them.
-    pub stopped: bool,
-    /// The processes in which anything was found or suspected.
-    pub suspicious: BTreeSet<i32>,
-    /// What was suspected.
-    pub doubts: Vec<Doubt>,
-    /// Whether something was suspicious and was not checked.
-    pub unfollowed: bool,
-    /// Whether events were lost on their way, or make no sense.
-    pub broken: bool,
 }
 
 impl Watch {
@@ -155,7 +155,8 @@ impl Watch {
         let (shared, wanted) = (self.shared.clone(), self.wanted());
         Resolve(Arc::new(move |process, map: &ModuleMap, names: &[String]| {
             let modules = lock(&shared.modules).entry(process).or_default().clone();
-            modules.note(map, &Wanted { names: names.to_vec(), ..wanted.clone() })
+            let contracts = names.iter().any(|name| name == CONTRACTS);
+            modules.note(map, &Wanted { names: names.to_vec(), contracts, ..wanted.clone() })
         }))
     }
 
@@ -163,20 +164,31 @@ impl Watch {
         let (names, called) = (self.plan.stops.names.clone(), self.called.clone());
         // Only pointers lead to variables.
         let variables = self.plan.observe.execution >= Execution::Addresses;
-        Wanted { names, called, variables }
+        let contracts = self.plan.stops.contracts;
+        Wanted { names, called, variables, contracts }
     }
 
     /// The consumer of a process whose program is about to start.
     pub fn consumer(&self, process: i32) -> Box<dyn Consumer> {
         let modules = Modules::default();
         lock(&self.shared.modules).insert(process, modules.clone());
-        Box::new(self.feed(process, modules))
+        let mut feed = self.feed(process, modules);
+        if let Some(stream) = feed.stream.as_mut().filter(|_| self.follows_all()) {
+            stream.begin_at(Tick(0));
+        }
+        Box::new(feed)
+    }
+
+    /// Whether every instruction is told of, so that ticks can be counted.
+    fn follows_all(&self) -> bool {
+        self.plan.observe.execution > Execution::Unobserved
     }
 
     fn feed(&self, process: i32, modules: Modules) -> Feed {
         Feed {
             stream: Some(Stream::new(self.detector_of(&modules))),
             process,
+            order: self.shared.started.fetch_add(1, Ordering::Relaxed),
             follower: self.shared.forks.follow(process),
             parent: None,
             control: None,
@@ -221,7 +233,15 @@ impl Watch {
             modules.note(map, &self.wanted());
         }
         let functions = modules.functions(0).into_iter().map(|(address, _)| address).collect();
-        (Plan { stops: Stops::at_functions(functions), ..self.plan.clone() }, modules)
+        let contracts = modules.contracts(0).into_iter();
+        let contracts_at = contracts.map(|(name, code)| (code.start, name)).collect();
+        let probe =
+            |(pc, probe): (u64, dynamic::Probe)| Probe { pc, registers: 1 << probe.register() };
+        // Only pointers lead to blocks.
+        let follows = self.plan.observe.execution >= Execution::Addresses;
+        let probes = modules.probes(0).into_iter().filter(|_| follows).map(probe).collect();
+        let stops = Stops { contracts_at, probes, ..Stops::at_functions(functions) };
+        (Plan { stops, ..self.plan.clone() }, modules)
     }
 
     fn detector_of(&self, modules: &Modules) -> Detector {
@@ -239,7 +259,7 @@ impl Watch {
     ) -> (Vec<(u64, String)>, Box<dyn Consumer>) {
         let modules = Modules::default();
         let names = names.to_vec();
-        let wanted = Wanted { names, called: Vec::new(), variables: false };
+        let wanted = Wanted { names, called: Vec::new(), variables: false, contracts: false };
         for map in maps {
             modules.note(map, &wanted);
         }
@@ -247,132 +267,46 @@ impl Watch {
     }
 
     /// What was found in a run that is over.
-    pub fn finish(self, crashes: &[CrashReport]) -> Found {
+    pub fn finish(self, crashes: &[CrashReport]) -> RuleFindings {
         let stopped = self.shared.stopped.load(Ordering::Relaxed);
-        let mut found = Found { stopped, ..Found::default() };
+        let mut found = RuleFindings { stopped, ..RuleFindings::default() };
         let mut checked = std::mem::take(&mut *lock(&self.shared.checked));
+        // Who ends first is chance.
+        checked.sort_by_key(|checked| checked.order);
         for Checked { process, stream, .. } in &mut checked {
             for crash in crashes.iter().filter(|crash| crash.process == *process) {
                 fault(stream, crash);
             }
         }
-        for (at, Checked { process, stream, modules }) in checked.iter().enumerate() {
+        for (at, Checked { process, order, stream, modules }) in checked.iter().enumerate() {
             let number = checked[..at].iter().filter(|before| before.process == *process).count();
             let detector = stream.detector();
-            if !(stream.suspicions.is_empty() && detector.hits().is_empty()) {
+            // No rule is about where control goes.
+            let is_return = |one: &&Suspicion| matches!(one.met, Met::Returned { .. });
+            let (returns, others): (Vec<_>, Vec<_>) = stream.suspicions.iter().partition(is_return);
+            if !returns.is_empty() {
+                found.returned.insert(*process);
+            }
+            if !(others.is_empty() && detector.hits().is_empty()) {
                 found.suspicious.insert(*process);
             }
-            if !stream.suspicions.is_empty() {
+            if !others.is_empty() {
                 let program = modules.program();
-                let all = stream.suspicions.iter();
-                let doubt = |one: &Suspicion| Doubt::new(*one, &program).of(*process, number);
-                found.doubts.extend(all.map(doubt));
+                let all = others.into_iter();
+                let report =
+                    |one: &Suspicion| SuspicionReport::new(*one, &program).of(*process, number);
+                found.suspicions.extend(all.map(report));
             }
-            found.broken |= stream.broken;
-            found.undecided.extend(detector.undecided());
-            found.dropped += detector.dropped();
-            if detector.hits().is_empty() {
-                continue;
-            }
-            let program = modules.program();
-            for hit in detector.hits() {
-                let when = self.located.as_ref().and_then(|located| located.when(hit));
-                found.add((*process, when), hit, &program, &self.shared.suppressions);
-            }
+            let about = (modules, self.shared.suppressions.as_slice());
+            let seen = || Located::seen(*order, detector);
+            let located = self.located.clone().unwrap_or_else(seen);
+            found.add_stream(*process, stream, about, Some(&located));
         }
         if self.shared.first_only {
             found.keep_first();
         }
         found
     }
-}
-
-impl Found {
-    /// With what was found elsewhere.
-    pub fn extend(&mut self, other: Self) {
-        other.told.into_iter().for_each(|told| self.tell(told));
-        self.suppressed += other.suppressed;
-        self.undecided.extend(other.undecided);
-        self.dropped += other.dropped;
-        self.stopped |= other.stopped;
-        self.unfollowed |= other.unfollowed;
-        self.broken |= other.broken;
-        self.unfollowed |= other.unfollowed;
-        self.suspicious.extend(other.suspicious);
-        self.doubts.extend(other.doubts);
-    }
-
-    /// Only the first of all findings.
-    pub fn keep_first(&mut self) {
-        self.told.truncate(1);
-    }
-
-    /// With what was found in the run itself, but for what is told better here: with its chains.
-    pub fn supplement(&mut self, light: Self) {
-        let better = |told: &Told| {
-            let known = self.told.iter().map(|one| (&one.finding.kind, &one.finding.place));
-            let this = (&told.finding.kind, &told.finding.place);
-            known.into_iter().any(|known| known == this)
-        };
-        let told = light.told.into_iter().filter(|told| !better(told)).collect();
-        self.extend(Self { told, ..light });
-    }
-
-    /// The findings.
-    pub fn findings(&self) -> Vec<Finding> {
-        let finding = |told: &Told| {
-            let mut finding = told.finding.clone();
-            finding.evidence.extend(report::times(told.count, told.processes.len()));
-            finding
-        };
-        self.told.iter().map(finding).collect()
-    }
-
-    /// Suppressions for them.
-    pub fn suppressions(&self) -> impl Iterator<Item = &str> {
-        self.told.iter().map(|told| told.suppression.as_str())
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.told.is_empty()
-    }
-
-    fn tell(&mut self, told: Told) {
-        match self.told.iter_mut().find(|known| is_same(&known.finding, &told.finding)) {
-            Some(known) => {
-                known.count += told.count;
-                known.processes.extend(told.processes);
-            }
-            None => self.told.push(told),
-        }
-    }
-
-    /// Adds what a rule found in a process.
-    pub fn add(
-        &mut self,
-        (process, when): (i32, Option<When>),
-        hit: &Hit,
-        program: &Program,
-        suppressions: &[Suppression],
-    ) {
-        let frames = named(hit, program);
-        if suppressions.iter().any(|one| one.covers(&hit.rule, &frames)) {
-            self.suppressed += 1;
-            return;
-        }
-        let finding = Finding { when, ..report::finding(hit, program) };
-        let suppression = suppress::write(&hit.rule, &frames);
-        let processes = BTreeSet::from([process]);
-        self.tell(Told { finding, suppression, count: hit.count, processes });
-    }
-}
-
-/// Whether two findings are the same but for when they were made.
-fn is_same(one: &Finding, other: &Finding) -> bool {
-    let Finding { kind, title, confidence, place, evidence, when: _ } = one;
-    (kind, title, confidence, place, evidence)
-        == (&other.kind, &other.title, &other.confidence, &other.place, &other.evidence)
 }
 
 /// What the rules of a detector need to see.
@@ -387,7 +321,9 @@ fn plan(detector: &Detector) -> Plan {
     };
     let syscalls = if everything { Syscalls::Ranges } else { Syscalls::Answers };
     let observe = Observe { execution, syscalls, forks: true, ticks: false };
-    Plan { observe, stops: Stops::at_names(detector.function_names()), ..Plan::default() }
+    let contracts = needs.pointers || needs.accesses;
+    let stops = Stops { contracts, ..Stops::at_names(detector.function_names()) };
+    Plan { observe, stops, ..Plan::default() }
 }
 
 /// An access that ended the program is the last one that rules see.
@@ -402,21 +338,11 @@ pub fn fault(stream: &mut Stream, crash: &CrashReport) {
     stream.fault(crash.pc, &code, access);
 }
 
-fn named(hit: &Hit, program: &Program) -> Vec<NamedFrame> {
-    let frame = |pc: &u64| {
-        let code = program.symbolise(Address(*pc));
-        NamedFrame {
-            function: code.symbol.map(|(name, _)| name),
-            object: code.module.map(|path| path.display().to_string()),
-        }
-    };
-    hit.stack.iter().take(MOST_FRAMES).map(frame).collect()
-}
-
 /// Tells the detector of functions as they are found, and hands the stream back at the end.
 struct Feed {
     stream: Option<Stream>,
     process: i32,
+    order: usize,
     follower: Follower,
     /// The process that this one was forked from, until what it knew has come.
     parent: Option<i32>,
@@ -431,7 +357,10 @@ struct Feed {
 #[derive(Default)]
 struct Informed {
     functions: usize,
+    contracts: usize,
     variables: usize,
+    thread_locals: usize,
+    probes: usize,
     excused: usize,
     maps: usize,
 }
@@ -443,10 +372,25 @@ impl Informed {
         for (address, name) in functions {
             detector.add_function(address, &name);
         }
+        let contracts = modules.contracts(self.contracts);
+        self.contracts += contracts.len();
+        for (name, code) in contracts {
+            detector.add_contract(&name, code);
+        }
         let variables = modules.variables(self.variables);
         self.variables += variables.len();
         for (begin, size) in variables {
             detector.machine.variables.add(begin, size);
+        }
+        let thread_locals = modules.thread_locals(self.thread_locals);
+        self.thread_locals += thread_locals.len();
+        for (below, size) in thread_locals {
+            detector.machine.thread_locals.add(below, size);
+        }
+        let probes = modules.probes(self.probes);
+        self.probes += probes.len();
+        for (pc, probe) in probes {
+            detector.machine.add_probe(pc, probe);
         }
         let excused = modules.excused(self.excused);
         self.excused += excused.len();
@@ -485,7 +429,7 @@ impl Feed {
         }
         let program = self.modules.program();
         hits.iter().any(|hit| {
-            let frames = named(hit, &program);
+            let frames = named(report::origin(hit), &program);
             !self.shared.suppressions.iter().any(|one| one.covers(&hit.rule, &frames))
         })
     }
@@ -527,7 +471,7 @@ impl Consumer for Feed {
         self.shared.forks.leave(self.follower);
         let Some(mut stream) = self.stream.take() else { return };
         stream.end();
-        let (process, modules) = (self.process, self.modules.clone());
-        lock(&self.shared.checked).push(Checked { process, stream, modules });
+        let (process, order, modules) = (self.process, self.order, self.modules.clone());
+        lock(&self.shared.checked).push(Checked { process, order, stream, modules });
     }
 }

@@ -3,9 +3,10 @@
 //! does (`analyze::rules::machine::window`).
 
 use super::choose::Chosen;
+use super::findings::RuleFindings;
 use super::modules::Modules;
 use super::recorded::mapped;
-use super::watch::{Found, Located, Watch, fault};
+use super::watch::{Located, Watch, fault};
 use crate::error::fault_or_input;
 use crate::program::program_of;
 use crate::scene::{At, registers_of};
@@ -15,11 +16,11 @@ use analyze::rules::needs::is_local;
 use analyze::rules::stream::{Stream, Suspicion};
 use anyhow::Context;
 use base::{CrashReport, Tick};
-use events::plan::Execution;
+use events::plan::{Execution, Stops};
 use events::suspicion::Suspicion as Met;
 use events::{Consumer, Plan};
 use recording::ProcessStart;
-use replay::{Instant, Session, Standing, Timeline};
+use replay::{Instant, Session, StoppedProcess, Timeline};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use symbols::FoundBy;
@@ -36,25 +37,31 @@ const BEHIND: u64 = 64;
 /// Frames that are looked for where a window begins.
 const FRAMES: usize = 64;
 
-/// How far to look.
+/// How far to limits.
 #[derive(Clone, Copy)]
-pub struct Look {
+pub struct WindowLimits {
     /// Ticks of the longest window.
     pub longest: u64,
     /// Moments that are suspected without a reason, to see that nothing is found.
     pub moments: u64,
+    /// Whether all windows of a process together are bounded: by [`ENOUGH`], and a part of the process.
+    pub bounded: bool,
 }
 
-impl Default for Look {
+impl Default for WindowLimits {
     fn default() -> Self {
-        Self { longest: LONGEST, moments: 0 }
+        Self { longest: LONGEST, moments: 0, bounded: true }
     }
 }
+
+/// Ticks that are followed of any process to decide its suspicions, and which part of the process besides.
+const ENOUGH: u64 = 1 << 21;
+const PART: u64 = 8;
 
 /// What became of suspicions.
 pub struct Decided {
     /// What rules found.
-    pub found: Found,
+    pub found: RuleFindings,
     /// How many suspicions no window was long enough for.
     pub open: usize,
 }
@@ -65,6 +72,15 @@ struct Suspect<'a> {
     time: u64,
     suspicion: Option<Suspicion>,
     crash: Option<&'a CrashReport>,
+}
+
+/// What windows have said of a suspect so far.
+#[derive(Default)]
+struct Answer {
+    /// Whether one has decided it.
+    decided: bool,
+    /// Whether a longer one says no more.
+    complete: bool,
 }
 
 /// What a window says of a suspect.
@@ -83,27 +99,42 @@ pub fn decide(
     start: &ProcessStart,
     suspicions: &[Suspicion],
     crash: Option<&CrashReport>,
-    (chosen, look): (&Chosen, Look),
+    (chosen, limits): (&Chosen, WindowLimits),
 ) -> anyhow::Result<Decided> {
     let mut checker = WindowChecker::new(session, start, chosen)?;
     let end = checker.line.end().map_err(fault_or_input)?.time;
-    let suspects = suspects(suspicions, crash, look.moments, end);
+    let suspects = suspects(suspicions, crash, limits.moments, end);
     let begins = |suspect: &Suspect<'_>| {
-        PARTS.map(|part| suspect.time.saturating_sub((look.longest / part).max(1)))
+        PARTS.map(|part| suspect.time.saturating_sub((limits.longest / part).max(1)))
     };
     let snapshots = checker.snapshots(suspects.iter().flat_map(begins).collect())?;
-    let (mut hits, mut open) = (Vec::new(), 0);
-    for suspect in &suspects {
-        let decided = checker.confirm(suspect, begins(suspect), &snapshots, &mut hits)?;
-        open += usize::from(!decided && suspect.suspicion.is_some());
+    if limits.bounded {
+        checker.left = ENOUGH + end / PART;
     }
-    let mut decided = Decided { found: Found::default(), open };
+    let mut hits = Vec::new();
+    let mut open: Vec<(&Suspect<'_>, Answer)> =
+        suspects.iter().map(|suspect| (suspect, Answer::default())).collect();
+    // Short windows before long ones: what most suspicions need is little.
+    for length in 0..PARTS.len() {
+        for (suspect, answer) in open.iter_mut().filter(|(_, answer)| !answer.complete) {
+            let begin = begins(suspect)[length];
+            checker.confirm(suspect, begin, &snapshots, (answer, &mut hits))?;
+        }
+    }
+    for (suspect, answer) in open.iter_mut().filter(|(_, answer)| !answer.decided) {
+        let begin = begins(suspect)[PARTS.len() - 1];
+        answer.decided = checker.guess(suspect, begin, &snapshots, &mut hits)?;
+    }
+    let undecided = |(suspect, answer): &&(&Suspect<'_>, Answer)| {
+        !answer.decided && suspect.suspicion.is_some()
+    };
+    let open = open.iter().filter(undecided).count();
+    let mut decided = Decided { found: RuleFindings::default(), open };
     decided.found.broken = checker.broken;
     let program = checker.modules.program();
     let located = Located::of(session.recording(), start.process);
     for hit in &hits {
-        let when = located.when(hit);
-        decided.found.add((start.pid, when), hit, &program, &chosen.suppressions);
+        decided.found.add((start.pid, Some(&located)), hit, &program, &chosen.suppressions);
     }
     Ok(decided)
 }
@@ -137,12 +168,14 @@ struct WindowChecker {
     fresh: Stream,
     /// Whether events were broken anywhere.
     broken: bool,
+    /// Ticks that may still be followed.
+    left: u64,
 }
 
 /// Where a window may begin.
 struct Snapshot {
     time: u64,
-    standing: Standing,
+    standing: StoppedProcess,
     /// Knows all blocks.
     stream: Stream,
 }
@@ -152,11 +185,13 @@ impl WindowChecker {
         let rules = chosen.rules.iter().filter(|rule| is_local(rule)).cloned().collect();
         let watch = Watch::new(&Chosen { rules, ..chosen.clone() });
         let (plan, detector, modules) = watch.prepared(&mapped(session, start.process)?);
-        let allocations = Plan { stops: plan.stops.clone(), ..Plan::default() }.with_forks();
+        let stops = Stops { contracts_at: Vec::new(), ..plan.stops.clone() };
+        let allocations = Plan { stops, ..Plan::default() }.with_forks();
         let mut line = session.timeline(start.process).map_err(fault_or_input)?;
         // Windows begin at snapshots of their own.
         line.limit_checkpoints(0);
-        Ok(Self { line, plan, allocations, modules, fresh: Stream::new(detector), broken: false })
+        let (fresh, left) = (Stream::new(detector), u64::MAX);
+        Ok(Self { line, plan, allocations, modules, fresh, broken: false, left })
     }
 
     /// Goes through the run and leaves snapshots at these times.
@@ -175,36 +210,57 @@ impl WindowChecker {
         Ok(snapshots)
     }
 
-    /// Follows windows that lead to a suspect, until one decides it. Whether one did.
+    /// Follows a window that leads to a suspect.
     fn confirm(
         &mut self,
         suspect: &Suspect<'_>,
-        begins: [u64; PARTS.len()],
+        begin: u64,
+        snapshots: &[Snapshot],
+        (answer, hits): (&mut Answer, &mut Vec<Hit>),
+    ) -> anyhow::Result<()> {
+        let Some(snapshot) = self.affordable(suspect, begin, snapshots) else { return Ok(()) };
+        let stream = self.follow(suspect, snapshot, false)?;
+        let verdict = verdict(suspect, &stream, begin == 0);
+        stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        answer.decided |= !matches!(verdict, Verdict::Open);
+        answer.complete =
+            matches!(verdict, Verdict::Found { cut: false } | Verdict::Nothing) || begin == 0;
+        Ok(())
+    }
+
+    /// Follows the longest window again, and guesses what older pointers were made from. Whether that
+    /// decides it.
+    fn guess(
+        &mut self,
+        suspect: &Suspect<'_>,
+        begin: u64,
         snapshots: &[Snapshot],
         hits: &mut Vec<Hit>,
     ) -> anyhow::Result<bool> {
-        let mut decided = false;
-        for begin in begins {
-            let Some(snapshot) = snapshots.iter().find(|snapshot| snapshot.time == begin) else {
-                continue;
-            };
-            let stream = self.follow(suspect, snapshot, false)?;
-            let verdict = verdict(suspect, &stream, begin == 0);
-            stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
-            decided |= !matches!(verdict, Verdict::Open);
-            if matches!(verdict, Verdict::Found { cut: false } | Verdict::Nothing) || begin == 0 {
-                break;
-            }
-        }
         // What was written nobody can guess.
         let helps = suspect.suspicion.is_none_or(|one| !matches!(one.met, Met::Unwritten(_)));
-        let last = snapshots.iter().find(|snapshot| snapshot.time == begins[PARTS.len() - 1]);
-        if let Some(snapshot) = last.filter(|snapshot| !decided && helps && snapshot.time > 0) {
-            let stream = self.follow(suspect, snapshot, true)?;
-            decided = matches!(verdict(suspect, &stream, false), Verdict::Found { .. });
-            stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        if begin == 0 || !helps {
+            return Ok(false);
         }
-        Ok(decided)
+        let Some(snapshot) = self.affordable(suspect, begin, snapshots) else { return Ok(false) };
+        let stream = self.follow(suspect, snapshot, true)?;
+        stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        Ok(matches!(verdict(suspect, &stream, false), Verdict::Found { .. }))
+    }
+
+    /// Where a window begins, if there is enough left to follow it. The shortest ones always are.
+    fn affordable<'a>(
+        &mut self,
+        suspect: &Suspect<'_>,
+        begin: u64,
+        snapshots: &'a [Snapshot],
+    ) -> Option<&'a Snapshot> {
+        let ticks = suspect.time.saturating_sub(begin);
+        if ticks > self.left && ticks > LONGEST / PARTS[0] {
+            return None;
+        }
+        self.left = self.left.saturating_sub(ticks);
+        snapshots.iter().find(|snapshot| snapshot.time == begin)
     }
 
     /// Follows everything from a snapshot to a suspect. `guesses`: what older pointers were made from.
@@ -244,14 +300,14 @@ impl WindowChecker {
     /// Goes on to a time, or to the end, and tells a stream what happens.
     fn observe(
         &mut self,
-        from: &mut Standing,
+        from: &mut StoppedProcess,
         to: Option<u64>,
         plan: Plan,
         stream: Stream,
     ) -> anyhow::Result<Stream> {
         let back = Arc::new(Mutex::new(None));
         let allocations_only = plan.observe.execution < Execution::Addresses;
-        let carrier = Carrier { stream: Some(stream), allocations_only, back: back.clone() };
+        let carrier = Carrier { allocations_only, ..Carrier::new(stream, &back) };
         let to = to.map(|time| Instant { time, pc: None });
         self.line.observe_on(from, to, plan, Box::new(carrier)).map_err(fault_or_input)?;
         let stream = back.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -260,7 +316,7 @@ impl WindowChecker {
 }
 
 /// What the thread is doing where a window begins, as far as that is certain.
-fn beginning(standing: &Standing) -> Start {
+fn beginning(standing: &StoppedProcess) -> Start {
     let thread = &standing.at.thread;
     let program = program_of(&standing.at.modules);
     let stack = program.unwind_at_most(&registers_of(thread), &At(standing), FRAMES);
@@ -275,7 +331,7 @@ fn beginning(standing: &Standing) -> Start {
 }
 
 /// What memory holds where a process stands.
-fn words(standing: Standing) -> Words {
+fn words(standing: StoppedProcess) -> Words {
     const PAGE: u64 = 4096;
     const WORD: usize = 8;
     let pages = Mutex::new(HashMap::new());
@@ -315,7 +371,13 @@ fn answers(hit: &Hit, suspicion: Suspicion) -> bool {
         Met::InvalidCall { .. } => {
             matches!(hit.subject, Subject::Release { .. } | Subject::Allocation { .. })
         }
-        Met::OutsideBlocks { .. } => hit.stack.first() == Some(&suspicion.pc),
+        Met::OutsideBlocks { access, .. } => match hit.subject {
+            // Suspected inside of a function that is judged where it is called.
+            Subject::Library { address, length, .. } => {
+                (address..=address.saturating_add(length)).contains(&access.address)
+            }
+            _ => hit.stack.first() == Some(&suspicion.pc),
+        },
         // Where an address is made it is not used yet, and a comparison decides nothing by itself.
         _ => true,
     }
@@ -338,11 +400,18 @@ fn keep(hits: &mut Vec<Hit>, hit: &Hit) {
 }
 
 /// Tells a stream what is observed, and gives it back.
-struct Carrier {
+pub(super) struct Carrier {
     stream: Option<Stream>,
     /// Whether only allocations are told.
     allocations_only: bool,
     back: Arc<Mutex<Option<Stream>>>,
+}
+
+impl Carrier {
+    /// Carries a stream that everything is told.
+    pub fn new(stream: Stream, back: &Arc<Mutex<Option<Stream>>>) -> Self {
+        Self { stream: Some(stream), allocations_only: false, back: back.clone() }
+    }
 }
 
 impl Consumer for Carrier {

@@ -64,6 +64,11 @@ pub fn signal_name(signal: i32) -> String {
     NAMES.get(index).map_or_else(|| format!("signal {signal}"), |name| (*name).to_owned())
 }
 
+/// Whether the processor found no code where it was to go on.
+pub fn is_fetch(report: &CrashReport) -> bool {
+    report.trap == PAGE_FAULT && report.error & FAULT_IS_FETCH != 0
+}
+
 /// What happened. `calls` are the names of the active functions that are not the program's own,
 /// innermost first.
 pub fn cause(report: &CrashReport, stopped: Option<&Stopped>, calls: &[&str]) -> String {
@@ -112,13 +117,26 @@ const ABORTERS: [(&str, &str); 13] = [
     ("std::process::abort", "the program called std::process::abort"),
 ];
 /// The functions of the heap, inside which the C library gives up if it finds it damaged.
-const HEAP: [&str; 8] =
-    ["free", "cfree", "malloc", "realloc", "calloc", "memalign", "posix_memalign", "__libc_free"];
+const HEAP: [&str; 10] = [
+    "free",
+    "cfree",
+    "malloc",
+    "realloc",
+    "calloc",
+    "memalign",
+    "aligned_alloc",
+    "posix_memalign",
+    "valloc",
+    "pvalloc",
+];
 
 /// The call furthest out says most: what leads to abort often goes through several of these.
 fn aborted(calls: &[&str]) -> String {
     let named = |call: &&str| {
         let call = call.strip_prefix("__GI_").unwrap_or(call);
+        // The C library's own names: `__libc_malloc`, `__GI___libc_free`, `__posix_memalign`.
+        let call = call.strip_prefix("__libc_").unwrap_or(call);
+        let call = if call == "__posix_memalign" { "posix_memalign" } else { call };
         let bare = call.split(['(', '<']).next().unwrap_or(call);
         let known = ABORTERS.iter().find(|(function, _)| bare == *function);
         let heap = HEAP.iter().find(|function| bare == **function);
@@ -145,14 +163,14 @@ fn page_fault(report: &CrashReport, stopped: Option<&Stopped>) -> String {
     if let Some(words) = stack_overflow(report) {
         return words;
     }
-    if report.error & FAULT_IS_FETCH != 0 {
+    if is_fetch(report) {
         let why = match &report.at_address {
             _ if address == 0 => "a call through a null function pointer".into(),
             _ if address < NEAR_ZERO => "close to zero: a wrong function pointer".into(),
             None => "where nothing is mapped".into(),
             Some(region) => format!("where the memory may not be executed{}", behind(region)),
         };
-        return format!("it jumped to {address:#x}, {why}");
+        return format!("it jumped to {}, {why}", Address(address).with_text());
     }
     let write = report.error & FAULT_IS_WRITE != 0;
     let access = stopped.and_then(|stopped| stopped.access_at(address));
@@ -164,9 +182,9 @@ fn amount(access: Option<Access>, address: u64) -> String {
     match access {
         Some(access) => {
             let plural = if access.size == 1 { "" } else { "s" };
-            format!("{} byte{plural} at {:#x},", access.size, access.address)
+            format!("{} byte{plural} at {},", access.size, Address(access.address).with_text())
         }
-        None => format!("address {address:#x},"),
+        None => format!("address {},", Address(address).with_text()),
     }
 }
 
@@ -219,13 +237,14 @@ pub(super) fn stack_overflow(report: &CrashReport) -> Option<String> {
 fn protection(report: &CrashReport, stopped: Option<&Stopped>) -> String {
     let Some(stopped) = stopped else {
         return format!(
-            "it jumped to {:#x}, which is no address at all: a damaged return address or function \
+            "it jumped to {}, which is no address at all: a damaged return address or function \
              pointer",
-            report.pc
+            Address(report.pc).with_text()
         );
     };
     if let Some(access) = stopped.not_canonical() {
-        return format!("it used {:#x} as a pointer, which is no address at all", access.address);
+        let address = Address(access.address).with_text();
+        return format!("it used {address} as a pointer, which is no address at all");
     }
     if let Some(access) = stopped.misaligned() {
         let (size, address) = (access.size, access.address);

@@ -75,6 +75,16 @@ impl Stopped {
         Some(Self { text: assembly::text(&instruction), registers, accesses, instruction })
     }
 
+    /// Where an indirect branch through a register goes.
+    pub fn branches_to(&self) -> Option<u64> {
+        let indirect =
+            self.instruction.is_call_near_indirect() || self.instruction.is_jmp_near_indirect();
+        let register = self.instruction.op0_register();
+        let through = |(name, _): &&(String, u64)| *name == name_of(register);
+        let held = self.registers.iter().find(through).map(|(_, value)| *value);
+        held.filter(|_| indirect && register.is_gpr64())
+    }
+
     /// The access that a fault at `address` belongs to.
     pub fn access_at(&self, address: u64) -> Option<Access> {
         let hit = |access: &&Access| address.wrapping_sub(access.address) < access.size as u64;

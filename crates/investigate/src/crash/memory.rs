@@ -17,6 +17,14 @@ impl Memory for Kept<'_> {
     }
 }
 
+/// The general registers that point to memory that is there, by the processor's number: the runner has kept
+/// some of what is behind each.
+pub fn pointers(report: &CrashReport) -> Vec<u8> {
+    let kept = Kept(&report.memory);
+    let points = |value: u64| kept.read(Address(value), &mut [0]);
+    (0u8..).zip(report.general).filter(|(_, value)| points(*value)).map(|(at, _)| at).collect()
+}
+
 /// The code from `address` on, at most one instruction of it.
 pub fn code_at(report: &CrashReport, address: u64) -> Vec<u8> {
     let kept = Kept(&report.memory);

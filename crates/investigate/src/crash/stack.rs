@@ -1,7 +1,7 @@
 //! The active calls of the crashed thread, as a reader wants them: numbered, with arguments,
 //! inlined ones marked, and runaway recursion folded.
 
-use base::{Address, Place, Step};
+use base::{Address, Place, Role, Step};
 use serde::Serialize;
 use std::path::Path;
 use symbols::unwind::StackEnd;
@@ -135,16 +135,12 @@ impl Call {
 
     /// Whether the call is in code of the program's own authors, as far as file names tell.
     pub fn is_own(&self) -> bool {
-        const FOREIGN: [&str; 5] = ["/usr/", "/rustc/", "/build/", "./", "../sysdeps/"];
-        let rust =
-            |file: &str| file.contains("/lib/rustlib/") || file.contains("/.cargo/registry/");
-        let foreign = |file: &str| FOREIGN.iter().any(|start| file.starts_with(start));
-        self.line.is_some() && self.file.as_deref().is_some_and(|f| !foreign(f) && !rust(f))
+        self.place().is_own()
     }
 
     fn step(&self) -> Step {
         let place = Place { function: self.function.as_deref().map(abridged), ..self.place() };
-        Step::new(format!("#{} {}", self.number, self.words())).at(place)
+        Step::new(format!("#{} {}", self.number, self.words())).as_a(Role::Call).at(place)
     }
 
     fn words(&self) -> String {
@@ -184,12 +180,15 @@ fn called(function: &str, arguments: &[(String, String)]) -> String {
     }
 }
 
-/// Names of C++ and Rust can be longer than a screen.
+/// Names of C++ and Rust can be longer than a screen. What they begin and end with tells most.
 fn abridged(function: &str) -> String {
-    match function.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}…", &function[..end]),
-        None => function.to_owned(),
+    let length = function.chars().count();
+    if length <= LONGEST_NAME {
+        return function.to_owned();
     }
+    let (begin, end) = (LONGEST_NAME / 2, LONGEST_NAME - LONGEST_NAME / 2 - 1);
+    let inner = function.chars().take(begin).chain(['…']);
+    inner.chain(function.chars().skip(length - end)).collect()
 }
 
 /// The last part of a path.

@@ -3,12 +3,12 @@
 use super::execution::Execution;
 use crate::moments::{NO_CRASH, addresses, not_executed, thread_of};
 use crate::paths::shortened;
-use analyze::dependence::Moment;
 use analyze::dependence::query::Executed;
 use analyze::semantics::Parts;
 use analyze::slice::ending::{self, Asked};
 use analyze::slice::question::Wants;
 use anyhow::{Context, bail, ensure};
+use base::StepCount;
 use base::moment::Instant as Written;
 use base::{Address, CrashReport, Nth, Position, Tick};
 use symbols::unwind::StackEnd;
@@ -25,16 +25,16 @@ impl Memory for Nothing {
 }
 
 /// A moment, found.
-pub struct Found {
+pub struct ResolvedMoment {
     /// The thread.
     pub thread: u32,
     /// When.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// The instruction that comes next there, if the moment is a place.
     pub executed: Option<Executed>,
 }
 
-impl Found {
+impl ResolvedMoment {
     fn of(executed: Executed) -> Self {
         Self { thread: executed.thread, moment: executed.moment, executed: Some(executed) }
     }
@@ -42,16 +42,20 @@ impl Found {
 
 impl Execution {
     /// The moment that is meant.
-    pub fn moment(&self, written: &base::Moment) -> anyhow::Result<Found> {
+    pub fn moment(&self, written: &base::Moment) -> anyhow::Result<ResolvedMoment> {
         let thread = thread_of(written, &self.threads)?.map(|thread| thread as u32);
         let last = self.trace.last_thread().context("nothing was executed")?;
-        let at = |moment: Moment| Found { thread: thread.unwrap_or(last), moment, executed: None };
+        let at = |moment: StepCount| ResolvedMoment {
+            thread: thread.unwrap_or(last),
+            moment,
+            executed: None,
+        };
         match &written.instant {
-            Written::Start => Ok(at(Moment(0))),
-            Written::End => Ok(at(Moment(self.trace.len()))),
+            Written::Start => Ok(at(StepCount(0))),
+            Written::End => Ok(at(StepCount(self.trace.len()))),
             Written::Crash => {
                 ensure!(self.crash().is_some(), NO_CRASH);
-                Ok(at(Moment(self.trace.len())))
+                Ok(at(StepCount(self.trace.len())))
             }
             Written::Tick(tick) => self.executed_at(written, *tick, None, thread),
             Written::Position(Position { tick, pc }) => {
@@ -61,7 +65,7 @@ impl Execution {
                 let pcs = addresses(&self.program, place)?;
                 let found = self.execution_of(&pcs, *nth, thread);
                 let found = found.map_err(|times| not_executed(written, place, times))?;
-                Ok(found.map_or_else(|| at(Moment(self.trace.len())), Found::of))
+                Ok(found.map_or_else(|| at(StepCount(self.trace.len())), ResolvedMoment::of))
             }
         }
     }
@@ -96,7 +100,7 @@ impl Execution {
     }
 
     /// The position at a moment; nothing at the end, unless an instruction faulted there.
-    pub fn position(&self, moment: Moment) -> Option<Position> {
+    pub fn position(&self, moment: StepCount) -> Option<Position> {
         let faulted = self.crash().filter(|report| report.code > 0);
         match faulted.filter(|_| moment.0 == self.trace.len()) {
             Some(report) => Some(Position { tick: self.trace.tick(), pc: Address(report.pc) }),
@@ -111,26 +115,26 @@ impl Execution {
         tick: Tick,
         pc: Option<Address>,
         thread: Option<u32>,
-    ) -> anyhow::Result<Found> {
+    ) -> anyhow::Result<ResolvedMoment> {
         let end = self.trace.tick();
         ensure!(tick <= end, "the recording ends at {end}, there is no {tick}");
         let found = self.trace.at_tick(tick, pc, thread);
         let found = found.filter(|(_, position)| pc.is_none() || position.tick == tick);
-        let last = Moment(self.trace.len());
+        let last = StepCount(self.trace.len());
         if found.is_none()
             && self
                 .position(last)
                 .is_some_and(|at| at.tick == tick && pc.is_none_or(|pc| pc == at.pc))
         {
             let thread = thread.or_else(|| self.trace.last_thread());
-            return Ok(Found {
+            return Ok(ResolvedMoment {
                 thread: thread.context("nothing was executed")?,
                 moment: last,
                 executed: None,
             });
         }
         let (executed, _) = found.with_context(|| format!("nothing is executed at {written}"))?;
-        Ok(Found::of(executed))
+        Ok(ResolvedMoment::of(executed))
     }
 
     /// What to ask about the end, the best question first. Where no value was wrong, as when the stack
@@ -192,7 +196,33 @@ impl Execution {
         }
         let pc = Some(self.trace.blocks.statics[executed.instruction as usize].pc);
         let words = "what the statement made".into();
-        Ok(Asked { thread: found.thread, moment: Moment(last.moment.0 + 1), wants, words, pc })
+        Ok(Asked { thread: found.thread, moment: StepCount(last.moment.0 + 1), wants, words, pc })
+    }
+
+    /// What is asked about when the statement at a moment has been executed: values, or all that it made.
+    pub fn asked_after(&self, at: &base::Moment, values: &[String]) -> anyhow::Result<Asked> {
+        if values.is_empty() {
+            return self.asked_forward(at, values);
+        }
+        let found = self.moment(at)?;
+        let Some(executed) = &found.executed else {
+            bail!("the statement at {at} was not executed to its end");
+        };
+        let statement = self.statement(executed);
+        let last = statement.last().unwrap_or(executed).clone();
+        let slot = |at: &ResolvedMoment| self.trace.frame_slot(at.thread, at.moment);
+        let own = slot(&found);
+        let behind = StepCount(last.moment.0 + 1);
+        // Its variables are looked for where it goes on, or if it has returned, where it was last.
+        let next = self.next_moment(found.thread, last.moment).filter(|next| slot(next) == own);
+        let eye = next.unwrap_or_else(|| ResolvedMoment::of(last));
+        let mut wants = Wants::default();
+        for value in values {
+            self.want(&eye, value, &mut wants)?;
+        }
+        let pc = Some(self.trace.blocks.statics[executed.instruction as usize].pc);
+        let words = values.join(", ");
+        Ok(Asked { thread: found.thread, moment: behind, wants, words, pc })
     }
 
     /// All instructions of the statement that begins with one.
@@ -208,7 +238,7 @@ impl Execution {
     }
 
     /// The instruction that is next at a moment, or the last before it.
-    fn pc_at(&self, at: &Found) -> anyhow::Result<u64> {
+    fn pc_at(&self, at: &ResolvedMoment) -> anyhow::Result<u64> {
         let instruction = match &at.executed {
             Some(executed) => executed.instruction,
             None => {
@@ -220,7 +250,7 @@ impl Execution {
     }
 
     /// The innermost frame at a moment: a trace knows where it is, and no values.
-    fn stack_at(&self, at: &Found, pc: u64) -> Stack {
+    fn stack_at(&self, at: &ResolvedMoment, pc: u64) -> Stack {
         let cfa = self.trace.frame_slot(at.thread, at.moment).map(|slot| Address(slot + 8));
         let frame = Frame {
             pc: Address(pc),
@@ -237,7 +267,7 @@ impl Execution {
     }
 
     /// The parameters of the function that runs at a moment.
-    pub fn parameters(&self, at: &Found) -> Vec<String> {
+    pub fn parameters(&self, at: &ResolvedMoment) -> Vec<String> {
         let Ok(pc) = self.pc_at(at) else { return Vec::new() };
         let stack = self.stack_at(at, pc);
         let locals = self.scene(&stack).locals(Level::default()).into_iter();
@@ -245,7 +275,7 @@ impl Execution {
     }
 
     /// Adds a value to what is wanted.
-    pub fn want(&self, at: &Found, value: &str, wants: &mut Wants) -> anyhow::Result<()> {
+    pub fn want(&self, at: &ResolvedMoment, value: &str, wants: &mut Wants) -> anyhow::Result<()> {
         if let Some(name) = value.strip_prefix('$') {
             let register = Register::named(name).with_context(|| format!("no register {value}"))?;
             wants.parts |= parts_of(register);
@@ -260,35 +290,42 @@ impl Execution {
             return Ok(());
         }
         let pc = self.pc_at(at)?;
+        if let Some(done) = self.look(at, |scene| locate(scene, value, pc, wants))? {
+            return done;
+        }
         let stack = self.stack_at(at, pc);
-        let scene = self.scene(&stack);
-        let found = scene.evaluate(Level::default(), value)?;
-        match &found.held {
-            Held::Memory(address) => {
-                let bytes = scene.size_of(found.module, &found.ty).unwrap_or(8);
-                wants.memory.push((address.0, bytes.max(1)));
-            }
-            Held::Pieces(pieces) => {
-                for piece in pieces {
-                    match &piece.home {
-                        Home::Register { register, .. } => wants.parts |= parts_of(*register),
-                        Home::Memory(address) => {
-                            wants.memory.push((address.0, piece.bits.div_ceil(8)));
-                        }
-                        Home::Constant(_) => bail!("{value} is a constant the compiler knew"),
-                        Home::ImplicitPointer { .. } => {
-                            bail!("{value}: optimised out; {}", elsewhere(&scene, value, pc))
-                        }
-                        Home::Lost(why) => match register_of(&scene, value, pc) {
-                            Some(register) => wants.parts |= parts_of(register),
-                            None => bail!("{value}: {why}; {}", elsewhere(&scene, value, pc)),
-                        },
+        locate(&self.scene(&stack), value, pc, wants)
+    }
+}
+
+/// Adds where a value is to what is wanted.
+fn locate(scene: &Scene<'_>, value: &str, pc: u64, wants: &mut Wants) -> anyhow::Result<()> {
+    let found = scene.evaluate(Level::default(), value)?;
+    match &found.held {
+        Held::Memory(address) => {
+            let bytes = scene.size_of(found.module, &found.ty).unwrap_or(8);
+            wants.memory.push((address.0, bytes.max(1)));
+        }
+        Held::Pieces(pieces) => {
+            for piece in pieces {
+                match &piece.home {
+                    Home::Register { register, .. } => wants.parts |= parts_of(*register),
+                    Home::Memory(address) => {
+                        wants.memory.push((address.0, piece.bits.div_ceil(8)));
                     }
+                    Home::Constant(_) => bail!("{value} is a constant the compiler knew"),
+                    Home::ImplicitPointer { .. } => {
+                        bail!("{value}: optimised out; {}", elsewhere(scene, value, pc))
+                    }
+                    Home::Lost(why) => match register_of(scene, value, pc) {
+                        Some(register) => wants.parts |= parts_of(register),
+                        None => bail!("{value}: {why}; {}", elsewhere(scene, value, pc)),
+                    },
                 }
             }
         }
-        Ok(())
     }
+    Ok(())
 }
 
 /// The register that a variable is in at an address. What it holds a trace does not know, so the

@@ -1,6 +1,7 @@
 //! An execution to ask about: run here and now, or saved before.
 
-use super::late::Late;
+use super::replayed::Replayed;
+use super::tail_windows::TailWindows;
 use super::windows;
 use crate::case::Case;
 use crate::crash::{self, Crash};
@@ -9,11 +10,14 @@ use crate::notices::Notices;
 use crate::program;
 use crate::threads::Threads;
 use analyze::dependence::Trace;
-use analyze::slice::ending::Ended;
+use analyze::dependence::control::Control;
+use analyze::slice::ending::{Asked, Ended};
+use analyze::slice::explain::{Explanation, explain};
 use analyze::slice::view::{Unfold, Viewer};
 use analyze::slice::{Slice, View};
 use anyhow::{Context, bail};
-use base::{CrashReport, ThreadNumber, Tick};
+use base::StepCount;
+use base::{Address, CrashReport, ThreadNumber, Tick};
 use engine::host::{Ending, Outcome, RunError};
 use events::file::{self, ReadError};
 use events::{Consumer, Plan};
@@ -39,6 +43,8 @@ pub struct Execution {
     pub process: Option<u32>,
     /// Its threads.
     pub threads: Threads,
+    /// The process itself, where values by name are asked about.
+    pub sight: Option<Replayed>,
 }
 
 impl Execution {
@@ -55,10 +61,12 @@ impl Execution {
         case: &Case,
         process: u32,
         memory: u64,
+        sight: Option<Replayed>,
         mut ask: impl FnMut(&Self) -> anyhow::Result<Option<T>>,
     ) -> anyhow::Result<(Self, Option<T>)> {
         let (mut execution, mut line) = Self::begin(case, process)?;
-        let mut late = Late::of(&line);
+        execution.sight = sight;
+        let mut late = TailWindows::of(&line);
         while let Some(trace) = late.more(&mut line, memory)? {
             execution.trace = trace;
             // A moment that is not found may lie further back.
@@ -72,7 +80,7 @@ impl Execution {
     }
 
     /// How a process ended, and where it can be observed. Nothing has been yet.
-    fn begin(case: &Case, process: u32) -> anyhow::Result<(Self, Timeline)> {
+    pub(crate) fn begin(case: &Case, process: u32) -> anyhow::Result<(Self, Timeline)> {
         let mut line = case.timeline(process)?;
         windows::prepare(&mut line);
         let end = line.end().map_err(fault_or_input)?.clone();
@@ -88,11 +96,12 @@ impl Execution {
         }
         let modules = crashes.first().map_or(&end.modules, |report| &report.modules);
         let program = case.program(modules)?;
-        let known = |ending| Outcome { ending, crashes, notes: Vec::new(), refused: None };
+        let known =
+            |ending| Outcome { ending, crashes, notes: Vec::new(), refused: None, events: 0 };
         let (trace, outcome) = (Trace::default(), ending.map(known));
         let threads = Threads::of(case.recording(), process);
         let process = Some(process);
-        Ok((Self { trace, program, outcome, observed: None, process, threads }, line))
+        Ok((Self { trace, program, outcome, observed: None, process, threads, sight: None }, line))
     }
 
     /// Reads a saved stream of events.
@@ -123,7 +132,15 @@ impl Execution {
             ));
         }
         let threads = Threads::default();
-        Ok(Self { trace, program, outcome: None, observed: None, process: None, threads })
+        Ok(Self {
+            trace,
+            program,
+            outcome: None,
+            observed: None,
+            process: None,
+            threads,
+            sight: None,
+        })
     }
 
     /// An answer as statements. Threads have their small numbers.
@@ -131,6 +148,14 @@ impl Execution {
         let mut view = Viewer::new(&self.trace, &self.program).unfolding(unfold).view(answer);
         self.number_threads(&mut view);
         view
+    }
+
+    /// What is asked, explained. Threads have their small numbers.
+    pub fn explained(&self, control: &Control, asked: &[Asked]) -> anyhow::Result<Explanation> {
+        let mut explanation = explain(&self.trace, &self.program, control, asked);
+        self.number_threads(&mut explanation.view);
+        self.complete()?;
+        Ok(explanation)
     }
 
     /// Gives threads their small numbers, which the trace does not know.
@@ -173,11 +198,22 @@ impl Execution {
         };
         if report.code > 0 {
             let code = crash::code_at(report, report.pc);
-            return Ended::Fault { pc: report.pc, code, stack: report.general[4] };
+            let (stack, pointers) = (report.general[4], crash::pointers(report));
+            let before = self.code_before().map(|code| (code, report.general));
+            return Ended::Fault { pc: report.pc, code, stack, pointers, before };
         }
         let calls = Crash::of(report).calls_to_own();
         let calls = calls.into_iter().map(|(function, address)| (function, address.0)).collect();
         Ended::GaveUp { calls }
+    }
+
+    /// The bytes of the last instruction that was executed.
+    fn code_before(&self) -> Option<Vec<u8>> {
+        let (trace, mut bytes) = (&self.trace, vec![0; 15]);
+        let last = trace.last_executed(trace.last_thread(), StepCount(trace.len()))?;
+        let last = &trace.blocks.statics[last.instruction as usize];
+        bytes.truncate(last.length.into());
+        self.program.code_bytes(Address(last.pc), &mut bytes).then_some(bytes)
     }
 
     /// How it ended, for a reader.

@@ -2,15 +2,15 @@
 //! dependences to follow, and what to leave out. [`Query::ask`] finds out what is meant in an execution
 //! and answers.
 
+use super::ablation::{self, Ablation};
 use super::execution::Execution;
-use super::late;
-use super::without::{self, Without};
+use super::replayed::Replayed;
 use crate::case::Case;
 use crate::moments::thread_of;
 use analyze::dependence::control::Control;
 use analyze::slice::ending::Asked;
 use analyze::slice::view::has_source;
-use analyze::slice::{Follow, Question, Slice, Wants};
+use analyze::slice::{Follow, Question, Slice, Wants, constants};
 use anyhow::Context;
 use base::{Moment, ThreadNumber};
 
@@ -19,8 +19,12 @@ use base::{Moment, ThreadNumber};
 pub struct Query {
     /// The moment to look back from; the crash, or the end, if there is none.
     pub at: Option<Moment>,
+    /// Whether the moment is when the statement there has been executed; else before it.
+    pub after: bool,
     /// Values at that moment; everything that the statement used if there are none.
     pub values: Vec<String>,
+    /// Whether it is also asked why the statement at that moment was executed.
+    pub control: bool,
     /// Which dependences to follow.
     pub follow: Follow,
     /// What came of the values, instead of what they came from.
@@ -42,7 +46,7 @@ pub struct Query {
     /// Whether saved and restored registers are passed by.
     pub bypass: bool,
     /// Which source of precision to do without, to see what it is worth.
-    pub without: Option<Without>,
+    pub ablation: Option<Ablation>,
 }
 
 /// Where a chop begins.
@@ -62,7 +66,9 @@ impl Query {
     pub fn new(follow: Follow) -> Self {
         Self {
             at: None,
+            after: false,
             values: Vec::new(),
+            control: false,
             follow,
             forward: false,
             prune: Vec::new(),
@@ -73,7 +79,7 @@ impl Query {
             depth: u32::MAX,
             nodes: NODES,
             bypass: true,
-            without: None,
+            ablation: None,
         }
     }
 
@@ -86,24 +92,38 @@ impl Query {
         memory: u64,
         late: bool,
     ) -> anyhow::Result<(Execution, Asked, Slice)> {
+        let sight = match self.names_values() {
+            true => Some(Replayed::of(case, process)?),
+            false => None,
+        };
         if late && self.begins_at_end() {
-            let ask = |execution: &Execution| self.late_answer(execution);
-            let (execution, answer) = Execution::end_of(case, process, memory, ask)?;
+            let ask = |execution: &Execution| self.tail_answer(execution);
+            let (execution, answer) = Execution::end_of(case, process, memory, sight, ask)?;
             if let Some((asked, answer)) = answer {
                 return Ok((execution, asked, answer));
             }
             return self.ask(execution);
         }
-        self.ask(Execution::of(case, process, memory)?)
+        let mut execution = Execution::of(case, process, memory)?;
+        execution.sight = sight;
+        self.ask(execution)
+    }
+
+    /// Whether values are asked about by name: what is in memory may then have to be looked at.
+    fn names_values(&self) -> bool {
+        let chopped = self.chop.iter().flat_map(|chop| &chop.values);
+        let mut all = self.values.iter().chain(&self.prune).chain(chopped);
+        all.any(|value| !value.starts_with(['$', '[']))
     }
 
     /// Puts the question to an execution.
     pub fn ask(&self, mut execution: Execution) -> anyhow::Result<(Execution, Asked, Slice)> {
-        if let Some(without) = self.without {
-            without::coarsen(&mut execution.trace, &execution.program, without);
+        if let Some(ablation) = self.ablation {
+            ablation::coarsen(&mut execution.trace, &execution.program, ablation);
         }
         let asked = self.asked(&execution)?;
         let answer = self.answer(&execution, &asked)?;
+        self.check(&execution, &asked, &answer)?;
         Ok((execution, asked, answer))
     }
 
@@ -115,27 +135,49 @@ impl Query {
             && self.from.is_none()
             && self.to.is_none()
             && self.chop.is_none()
-            && self.without.is_none()
+            && self.ablation.is_none()
     }
 
     /// The answer from the end of a run, if that is enough for it.
-    fn late_answer(&self, execution: &Execution) -> anyhow::Result<Option<(Asked, Slice)>> {
+    fn tail_answer(&self, execution: &Execution) -> anyhow::Result<Option<(Asked, Slice)>> {
         let asked = self.asked(execution)?;
         if asked.wants.control.is_some() {
             return Ok(None);
         }
         let answer = self.answer(execution, &asked)?;
+        if !answer.is_open {
+            self.check(execution, &asked, &answer)?;
+        }
         Ok((!answer.is_open).then_some((asked, answer)))
     }
 
     fn asked(&self, execution: &Execution) -> anyhow::Result<Asked> {
+        let mut asked = self.asked_values(execution)?;
+        if self.control {
+            asked.wants.control = asked.pc;
+        }
+        Ok(asked)
+    }
+
+    fn asked_values(&self, execution: &Execution) -> anyhow::Result<Asked> {
         let at = self.at.as_ref();
         if self.forward {
             let at = at.or(self.from.as_ref());
             return execution
                 .asked_forward(at.context("--forward needs --at MOMENT")?, &self.values);
         }
+        if self.after {
+            return execution.asked_after(at.context("--after needs a moment")?, &self.values);
+        }
         execution.asked(at.or(self.to.as_ref()), &self.values)
+    }
+
+    /// Whether there was anything to ask about.
+    fn check(&self, execution: &Execution, asked: &Asked, answer: &Slice) -> anyhow::Result<()> {
+        if self.forward {
+            return Ok(());
+        }
+        execution.refuse_left_over(asked, &self.values, answer)
     }
 
     fn answer(&self, execution: &Execution, asked: &Asked) -> anyhow::Result<Slice> {
@@ -145,6 +187,7 @@ impl Query {
         let mut question = asked.question(self.follow);
         question.control = control.as_ref();
         question.foreign = Some(&foreign);
+        question.constants = constants(&execution.program);
         self.limit(execution, &mut question)?;
         if self.forward {
             return Ok(question.forward(&execution.trace).0);
@@ -169,7 +212,7 @@ impl Query {
         }
         question.nodes = self.nodes.max(1);
         question.depth = self.depth;
-        question.bypass = self.bypass && self.without != Some(Without::Saves);
+        question.bypass = self.bypass && self.ablation != Some(Ablation::Saves);
         if let Some(from) = &self.from {
             question.from = execution.moment(from)?.moment;
         }
@@ -184,9 +227,9 @@ impl Query {
             }
             (question.prune_parts, question.prune_memory) = (pruned.parts, pruned.memory);
         }
-        if execution.trace.starts_late {
+        if execution.trace.is_tail {
             // What nobody can have written need not be looked for.
-            question.prune_memory.extend(late::constants(&execution.program));
+            question.prune_memory.extend(constants(&execution.program));
         }
         Ok(())
     }

@@ -1,14 +1,14 @@
 //! Why a stack is full: the calls that come again and again, and the arguments that each hands on to
 //! the next as they are.
 
-use super::asking::Found;
+use super::asking::ResolvedMoment;
 use super::execution::Execution;
-use analyze::dependence::Moment;
 use analyze::dependence::active::ActiveCall;
 use analyze::dependence::query::Executed;
 use analyze::slice::Wants;
 use analyze::slice::ending::Asked;
 use analyze::slice::recursion::{self, Recursion};
+use base::StepCount;
 use base::{Address, Place};
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ impl Endless {
     pub fn of(execution: &Execution) -> Option<Self> {
         execution.crash().filter(|report| crate::crash::stack_is_full(report))?;
         let (trace, thread) = (&execution.trace, execution.trace.last_thread()?);
-        let found = recursion::find(trace, thread, Moment(trace.len()))?;
+        let found = recursion::find(trace, thread, StepCount(trace.len()))?;
         let pc = |call: &ActiveCall| trace.blocks.statics[call.instruction as usize].pc;
         let place = |call: &ActiveCall| execution.program.symbolise(Address(pc(call))).place();
         let (mut unchanged, mut changed) = (Vec::new(), Vec::new());
@@ -73,10 +73,10 @@ impl Endless {
     }
 }
 
-fn at(thread: u32, call: &ActiveCall) -> Found {
+fn at(thread: u32, call: &ActiveCall) -> ResolvedMoment {
     let ActiveCall { instruction, moment, .. } = *call;
     let executed = Executed { moment, thread, instruction, addresses: Vec::new() };
-    Found { thread, moment, executed: Some(executed) }
+    ResolvedMoment { thread, moment, executed: Some(executed) }
 }
 
 impl Execution {

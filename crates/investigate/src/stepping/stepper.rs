@@ -8,8 +8,8 @@ use crate::scene::{At, Seen, registers_of};
 use crate::threads::Threads;
 use anyhow::{Context, bail};
 use base::{Address, ProcessNumber, ThreadNumber, Tick};
-use replay::slices::{Step, steps};
-use replay::{Standing, Timeline};
+use replay::slices::{KeptStretch, steps};
+use replay::{StoppedProcess, Timeline};
 use std::path::Path;
 use symbols::{Level, Printing, Program, Scene};
 
@@ -21,7 +21,7 @@ pub struct Stepper {
     /// What it is a slice of.
     pub about: String,
     /// Its steps; the last is what was asked about.
-    pub steps: Vec<Step>,
+    pub steps: Vec<KeptStretch>,
     pub(super) line: Timeline,
     case: Case,
     threads: Threads,
@@ -29,8 +29,8 @@ pub struct Stepper {
     modules: usize,
     at: usize,
     /// Before the statement, and after it.
-    before: Standing,
-    after: Option<Standing>,
+    before: StoppedProcess,
+    after: Option<StoppedProcess>,
 }
 
 impl Stepper {
@@ -73,7 +73,7 @@ impl Stepper {
     }
 
     /// The step.
-    pub fn step(&self) -> &Step {
+    pub fn step(&self) -> &KeptStretch {
         &self.steps[self.at]
     }
 
@@ -83,7 +83,7 @@ impl Stepper {
     }
 
     /// The number of a thread, which the kernel had given this id at a step.
-    pub fn thread(&self, step: &Step) -> ThreadNumber {
+    pub fn thread(&self, step: &KeptStretch) -> ThreadNumber {
         self.threads.number(step.thread, Tick(step.start.time))
     }
 
@@ -125,7 +125,7 @@ impl Stepper {
         self.after.as_ref().map(|after| self.with(after, look))
     }
 
-    fn with<R>(&self, standing: &Standing, look: impl FnOnce(&Scene<'_>) -> R) -> R {
+    fn with<R>(&self, standing: &StoppedProcess, look: impl FnOnce(&Scene<'_>) -> R) -> R {
         let memory = At(standing);
         let registers = registers_of(&standing.at.thread);
         let stack = self.program.unwind_at_most(&registers, &memory, FRAMES);

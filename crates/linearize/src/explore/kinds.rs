@@ -2,7 +2,7 @@
 //! instruction that waits until the stores before it are in memory.
 
 use crate::model::{Condition, Expression, LocalKind, Operation, Place, Statement, Step, Type};
-use crate::proof::context::mentioned;
+use crate::symbolic::mentions::mentioned;
 use crate::symbolic::run::binding;
 
 /// The kind of a sub-operation.
@@ -20,7 +20,7 @@ pub enum Kind {
 /// The kinds of an operation's sub-operations.
 #[must_use]
 pub fn kinds(operation: &Operation, reuse: bool) -> Vec<Kind> {
-    let mut known = Known {
+    let mut known = LocalFacts {
         operation,
         reuse,
         own: vec![false; operation.locals.len()],
@@ -32,7 +32,7 @@ pub fn kinds(operation: &Operation, reuse: bool) -> Vec<Kind> {
 }
 
 /// What is known of an operation's locals before a sub-operation, in every run.
-struct Known<'o> {
+struct LocalFacts<'o> {
     operation: &'o Operation,
     /// Whether nodes that are freed may be used again.
     reuse: bool,
@@ -45,7 +45,7 @@ struct Known<'o> {
     writes: usize,
 }
 
-impl Known<'_> {
+impl LocalFacts<'_> {
     fn kind(&mut self, step: &Step) -> Kind {
         (self.reads, self.writes) = (0, 0);
         let mut fence = false;

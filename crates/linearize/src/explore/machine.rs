@@ -8,7 +8,7 @@ use crate::model::{
     Condition, Expression, Invariant, Local, LocalKind, Place, Program, Statement, Step, Type,
 };
 use crate::symbolic::run::binding;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The state of the shared memory.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -183,6 +183,26 @@ impl Machine {
                     .map(|(&v, _)| v),
             );
         }
+    }
+
+    /// Forgets the nodes that no shared variable leads to.
+    pub fn forget_unreachable(&mut self, program: &Program) {
+        let shared = program.globals.iter().enumerate().filter(|(_, one)| one.ty != Type::Int);
+        let mut work: Vec<i64> = Vec::new();
+        for (number, _) in shared {
+            work.push(self.globals[number]);
+            work.extend(self.arrays[number].values());
+        }
+        let mut reached: BTreeSet<i64> = BTreeSet::new();
+        while let Some(name) = work.pop() {
+            let Some(node) = self.node(name).filter(|node| reached.insert(node.name)) else {
+                continue;
+            };
+            let fields = program.structs[node.ty].fields.iter().zip(&node.fields);
+            let references = fields.filter(|&(&field, _)| program.fields[field].ty != Type::Int);
+            work.extend(references.map(|(_, &value)| value));
+        }
+        self.nodes.retain(|node| reached.contains(&node.name));
     }
 
     /// Whether a stated invariant holds here, for all published nodes and all numbers.

@@ -5,7 +5,7 @@
 //! nothing, what an `Increment` returns), so that is taken from the specification itself: from what
 //! the operation answers in the initial state.
 
-use super::machine::{Machine, World};
+use super::machine::{Machine, Memory, Numbers, World};
 use super::monitor::{Call, effects_alone};
 use crate::model::{LocalKind, Meaning, Operation, Program};
 use std::collections::BTreeMap;
@@ -28,12 +28,46 @@ enum Verb {
 pub struct Object {
     meaning: Meaning,
     /// By operation; `None` for one that the object does not know.
-    verbs: Vec<Option<Known>>,
+    verbs: Vec<Option<OperationFacts>>,
+    /// What the object does, if that is written out.
+    written: Option<Written>,
+}
+
+/// An object that is written as a specification.
+#[derive(Clone, Debug)]
+struct Written {
+    object: Program,
+    numbers: Numbers,
+    memory: Memory,
+    /// By operation of the specification: the first role of the object's operation of that name.
+    groups: Vec<Option<usize>>,
+}
+
+impl Written {
+    fn of(world: &World<'_>) -> Option<Self> {
+        let object = world.program.object.as_deref()?.clone();
+        let group = |operation: &Operation| {
+            object.operations.iter().position(|other| other.name == operation.name)
+        };
+        let groups = world.program.operations.iter().map(group).collect();
+        let mut numbers = world.numbers.clone();
+        numbers.others.extend(object.numbers());
+        let memory = Memory { buffers: false, reuse: false };
+        Some(Self { object, numbers, memory, groups })
+    }
+
+    fn effects(&self, state: &Machine, call: &Call) -> Vec<(Vec<i64>, Machine)> {
+        let Some(group) = self.groups[call.group] else { return Vec::new() };
+        let world = World::new(&self.object, self.numbers.clone(), self.memory);
+        let call = Call { group, arguments: call.arguments.clone() };
+        // No instance is known by its identity here, so any number does.
+        effects_alone(&world, state, 1, &call)
+    }
 }
 
 /// What is known of an operation.
 #[derive(Clone, Debug)]
-struct Known {
+struct OperationFacts {
     /// What it is to the object.
     verb: Verb,
     /// How many results it has.
@@ -68,6 +102,8 @@ fn verb(meaning: Meaning, name: &str) -> Option<Verb> {
             &["decrement", "dec", "down"],
             &["get", "read", "value", "load"],
         ),
+        // Its operations have the names that they have.
+        Meaning::Written => (&[], &[], &[]),
         Meaning::Register => (&["write", "set", "store", "put"], &[], &["read", "get", "load"]),
     };
     if is(put) {
@@ -131,15 +167,18 @@ impl Object {
             let answers = effects_alone(world, &start, 1, &call);
             let first = answers.into_iter().next().map(|(results, _)| results);
             let results = operation.locals_of(LocalKind::Result).count();
-            Some(Known { verb, results, first })
+            Some(OperationFacts { verb, results, first })
         };
         let verbs = world.program.operations.iter().enumerate().map(learn).collect();
-        Self { meaning, verbs }
+        Self { meaning, verbs, written: Written::of(world) }
     }
 
     /// The object before anything happened.
     #[must_use]
     pub fn start(&self) -> Machine {
+        if let Some(written) = &self.written {
+            return Machine::start(&written.object);
+        }
         let looked = self.verbs.iter().flatten().find(|known| known.verb == Verb::Look);
         let answer = looked.and_then(|known| known.first.as_ref()?.first().copied());
         let globals = match self.meaning {
@@ -149,10 +188,22 @@ impl Object {
         Machine { globals, arrays: vec![BTreeMap::new()], nodes: Vec::new(), freed: Vec::new() }
     }
 
+    /// Whether operations may return in a state of the object: a written one says with its
+    /// invariants when they may not, because one of a pair has happened and the other not yet.
+    #[must_use]
+    pub fn is_settled(&self, state: &Machine) -> bool {
+        self.written.as_ref().is_none_or(|Written { object, .. }| {
+            object.invariants.iter().all(|invariant| state.satisfies(object, invariant))
+        })
+    }
+
     /// What a call does in a state of the object.
     #[must_use]
     pub fn effects(&self, state: &Machine, call: &Call) -> Vec<(Vec<i64>, Machine)> {
-        let Some(Known { verb, results, first }) = &self.verbs[call.group] else {
+        if let Some(written) = &self.written {
+            return written.effects(state, call);
+        }
+        let Some(OperationFacts { verb, results, first }) = &self.verbs[call.group] else {
             return Vec::new();
         };
         let argument = |at: usize| call.arguments.get(at).copied().unwrap_or(0);
@@ -214,6 +265,7 @@ impl Object {
                 Some(vec![i64::from(fits)])
             }
             (Meaning::Register, _) => Some(vec![next.globals[0]]),
+            (Meaning::Written, _) => None,
         };
         // An operation that returns nothing shows nothing.
         let shown = answer.map(|answer| if *results == 0 { Vec::new() } else { answer });

@@ -12,7 +12,7 @@
 use super::machine::{Locals, Machine, World};
 use super::meaning::Object;
 use crate::model::{LocalKind, Operation};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What a caller asked: the operation's name, as the number of its first role, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -65,6 +65,9 @@ pub struct Monitor<'w> {
     sets: Vec<Vec<Way>>,
     known_sets: HashMap<Vec<Way>, Ways>,
     answers: HashMap<Question, Option<Ways>>,
+    followed: usize,
+    /// Whether nodes are forgotten that nothing leads to.
+    collects: bool,
 }
 
 impl<'w> Monitor<'w> {
@@ -82,6 +85,8 @@ impl<'w> Monitor<'w> {
             sets: Vec::new(),
             known_sets: HashMap::new(),
             answers: HashMap::new(),
+            followed: 0,
+            collects: false,
         };
         let start = match &monitor.object {
             Some(object) => object.start(),
@@ -92,10 +97,29 @@ impl<'w> Monitor<'w> {
         (monitor, ways)
     }
 
+    /// The same, for long histories in which callers never have a node in their hands: one that nothing leads
+    /// to is gone for good.
+    #[must_use]
+    pub fn without_garbage(self) -> Self {
+        Self { collects: true, ..self }
+    }
+
+    /// Whether these are too many ways to follow.
+    #[must_use]
+    pub fn gave_up(ways: Ways) -> bool {
+        ways == ANYTHING
+    }
+
     /// How many different returns were judged.
     #[must_use]
     pub fn asked(&self) -> usize {
         self.answers.len()
+    }
+
+    /// How many ways were followed to judge them.
+    #[must_use]
+    pub fn followed(&self) -> usize {
+        self.followed
     }
 
     /// About how many bytes are used.
@@ -153,24 +177,30 @@ impl<'w> Monitor<'w> {
         }
         let mut remaining = Vec::new();
         let mut seen: Vec<Way> = self.sets[ways].clone();
+        let mut known: HashSet<Way> = seen.iter().cloned().collect();
         let mut at = 0;
         while at < seen.len() && seen.len() < MOST_WAYS {
             let way = seen[at].clone();
             at += 1;
-            if let Ok(place) = way.done.binary_search_by_key(&number, |done| done.0) {
-                if way.done[place].1 == results {
+            let returned = way.done.binary_search_by_key(&number, |done| done.0);
+            if let Ok(place) = returned {
+                if way.done[place].1 != results {
+                    continue;
+                }
+                if self.is_settled(way.state) {
                     let mut left = way;
                     left.done.remove(place);
                     remaining.push(left);
+                    continue;
                 }
-                continue;
             }
             for next in self.further(&way, open, hints) {
-                if !seen.contains(&next) {
+                if known.insert(next.clone()) {
                     seen.push(next);
                 }
             }
         }
+        self.followed += at;
         let answer = if at < seen.len() {
             Some(ANYTHING)
         } else {
@@ -178,6 +208,10 @@ impl<'w> Monitor<'w> {
         };
         self.answers.insert(question, answer);
         answer
+    }
+
+    fn is_settled(&self, state: usize) -> bool {
+        self.object.as_ref().is_none_or(|object| object.is_settled(&self.states[state]))
     }
 
     /// The ways in which one more operation took effect.
@@ -214,7 +248,11 @@ impl<'w> Monitor<'w> {
             }
         };
         let mut effects = Effects::new();
-        for (results, machine) in found {
+        for (results, mut machine) in found {
+            // The state of an object is not one of this specification.
+            if self.collects && self.object.is_none() {
+                machine.forget_unreachable(self.world.program);
+            }
             let effect = (results, self.state(machine));
             if !effects.contains(&effect) {
                 effects.push(effect);

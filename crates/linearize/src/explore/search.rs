@@ -84,9 +84,16 @@ struct Course {
     open: bool,
 }
 
-/// The kinds of histories, the most promising first.
-const COURSES: [(Option<usize>, bool); 5] =
-    [(None, true), (Some(1), false), (Some(2), false), (None, false), (Some(2), true)];
+/// The kinds of histories, the most promising first. Those without interruptions show something only
+/// where there is an object that the operations are held against.
+const COURSES: [(Option<usize>, bool); 6] = [
+    (None, true),
+    (Some(0), false),
+    (Some(1), false),
+    (Some(2), false),
+    (None, false),
+    (Some(2), true),
+];
 
 /// Looks for a history that no sequential order explains.
 #[must_use]
@@ -108,7 +115,7 @@ pub fn search(program: &Program, bound: Bound) -> Searched {
         operations: 1,
         last: 0,
         spent: 0,
-        open: true,
+        open: interruptions != Some(0) || program.meaning.is_some(),
     });
     while let Some(course) = courses.iter_mut().filter(|one| one.open).min_by_key(|one| one.spent) {
         let (monitor, ways) = &mut monitors[usize::from(course.wide)];
@@ -204,6 +211,9 @@ struct Visit {
 /// About how many bytes a visited state takes: the visit and its fingerprint.
 const BYTES_PER_STATE: usize = 56;
 
+/// To follow this many ways to explain a history takes about as long as to visit a state.
+const WAYS_PER_STATE: usize = 64;
+
 struct Search<'w, 's> {
     world: &'w World<'w>,
     monitor: &'s mut Monitor<'w>,
@@ -270,8 +280,9 @@ impl<'w, 's> Search<'w, 's> {
         let states = self.visits.len();
         let bytes = || states * BYTES_PER_STATE + self.monitor.bytes();
         let late = || Instant::now() >= self.limits.until;
-        states >= self.limits.states
-            || (states.is_multiple_of(256) && (late() || bytes() > self.limits.bytes))
+        states + self.monitor.followed() / WAYS_PER_STATE >= self.limits.states
+            || late()
+            || (states.is_multiple_of(256) && bytes() > self.limits.bytes)
     }
 
     fn has_ended(&self, instance: &Instance) -> bool {
@@ -298,7 +309,10 @@ impl<'w, 's> Search<'w, 's> {
                 self.advance(from.clone(), at, &mut found);
             }
         }
-        if state.begun < self.operations {
+        // Without interruptions operations run one after the other, and none is left standing.
+        let waits =
+            self.interruptions == Some(0) && state.live.iter().any(|one| !self.has_ended(one));
+        if state.begun < self.operations && !waits {
             self.begin(&from, &mut found);
         }
         found
@@ -406,7 +420,13 @@ impl<'w, 's> Search<'w, 's> {
                 found.push((state, events));
                 continue;
             }
-            for next in self.step(&state, at) {
+            let nexts = self.step(&state, at);
+            if nexts.is_empty() && loud {
+                // What others can see has happened; it then stands for ever.
+                found.push((state, events));
+                continue;
+            }
+            for next in nexts {
                 let mut events = events.clone();
                 events.push(Event::new(&instance, &next.machine, &next.live[at]));
                 work.push((next, events, loud || !quiet));

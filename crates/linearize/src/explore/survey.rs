@@ -24,6 +24,11 @@ pub enum Oddity {
         /// The operation, or one role of it.
         operation: String,
     },
+    /// It did not end in any state between operations, only while another was under way.
+    NeverEndsAlone {
+        /// The operation.
+        operation: String,
+    },
     /// From some state on it can never end, whatever others do one after the other.
     Stuck {
         /// The call.
@@ -86,8 +91,17 @@ impl Survey {
         !self.oddities.iter().any(|odd| matches!(odd, Oddity::Disagrees { stated: true, .. }))
     }
 
-    /// Adds the roles that ended neither here nor in a search.
+    /// Adds the roles that ended neither here nor in a search, and tells apart the operations that
+    /// ended only in the search.
     pub fn note_roles(&mut self, program: &Program, ended: &[bool]) {
+        for odd in &mut self.oddities {
+            if let Oddity::NeverEnds { operation } = odd {
+                let mut roles = program.operations.iter().zip(ended);
+                if roles.any(|(role, &ended)| ended && role.name == *operation) {
+                    *odd = Oddity::NeverEndsAlone { operation: std::mem::take(operation) };
+                }
+            }
+        }
         for (number, operation) in program.operations.iter().enumerate() {
             let known = |name: &str| {
                 self.oddities
@@ -273,7 +287,9 @@ impl Walk<'_> {
             // No caller sees it: the object stays as it is.
             return Some(vec![(Vec::new(), state.clone())]);
         }
-        Some(object.effects(state, call))
+        let mut effects = object.effects(state, call);
+        effects.retain(|(_, state)| object.is_settled(state));
+        Some(effects)
     }
 
     fn varies(&mut self, at: usize, call: &Call, effects: &[(Vec<i64>, Machine)]) {
@@ -423,5 +439,6 @@ pub fn name_of(meaning: Meaning) -> &'static str {
         Meaning::Map => "map",
         Meaning::Counter => "counter",
         Meaning::Register => "register",
+        Meaning::Written => "abstract object",
     }
 }

@@ -26,7 +26,16 @@ pub struct Spec {
     /// Operations.
     pub operations: Vec<Operation>,
     /// The object that the operations should be, one after the other.
-    pub meaning: Option<Name>,
+    pub meaning: Option<Meant>,
+}
+
+/// `abstract NAME;` or `abstract { … }`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Meant {
+    /// An object that is known by its name.
+    Named(Name),
+    /// An object that is written as a specification of its own, and where the word stands.
+    Written(Span, Box<Spec>),
 }
 
 /// `struct NAME { … };`
@@ -110,6 +119,8 @@ pub struct Step {
     pub conditions: Vec<Condition>,
     /// What it does.
     pub body: Vec<Statement>,
+    /// Whether `loop` stands before it: it happens any number of times.
+    pub repeats: bool,
     /// The whole sub-operation.
     pub span: Span,
 }

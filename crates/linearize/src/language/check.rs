@@ -3,7 +3,7 @@
 mod names;
 
 use super::ast::{self, Name, Relation, ValueKind};
-use super::printer;
+use super::{loops, printer};
 use crate::model::{
     Code, Condition, Expression, Field, Global, Invariant, Local, LocalKind, Meaning, Operation,
     Place, Program, Statement, Step, Struct, Type,
@@ -20,7 +20,18 @@ const MOST_VARIABLES: usize = 3;
 /// Resolves and checks a tree. What is wrong is left out of the model and reported.
 #[must_use]
 pub fn check(tree: &ast::Spec, source: &Source, errors: &mut Diagnostics) -> Program {
-    let mut checker = Checker { program: Program::default(), errors };
+    check_object(tree, source, false, errors)
+}
+
+/// Like [`check`]; of an `abstract` object if `sequential`.
+fn check_object(
+    tree: &ast::Spec,
+    source: &Source,
+    sequential: bool,
+    errors: &mut Diagnostics,
+) -> Program {
+    let titles = Vec::new();
+    let mut checker = Checker { program: Program::default(), errors, sequential, titles };
     checker.structs(&tree.structs);
     checker.globals(&tree.globals);
     if let Some(init) = &tree.init {
@@ -32,8 +43,13 @@ pub fn check(tree: &ast::Spec, source: &Source, errors: &mut Diagnostics) -> Pro
     for operation in &tree.operations {
         checker.operation(operation);
     }
-    if let Some(name) = &tree.meaning {
-        checker.meaning(name);
+    match &tree.meaning {
+        None => {}
+        Some(ast::Meant::Named(name)) => checker.meaning(name),
+        Some(ast::Meant::Written(span, object)) => {
+            let object = check_object(object, source, true, checker.errors);
+            checker.written(*span, object);
+        }
     }
     checker.roles_agree(&tree.operations);
     checker.sizes(tree, source);
@@ -43,12 +59,19 @@ pub fn check(tree: &ast::Spec, source: &Source, errors: &mut Diagnostics) -> Pro
 struct Checker<'a> {
     program: Program,
     errors: &'a mut Diagnostics,
+    /// Whether this is what the operations should do one after the other, where no instance is
+    /// known by its `ID`.
+    sequential: bool,
+    /// Names and roles of the operations so far.
+    titles: Vec<(String, Option<String>)>,
 }
 
 /// The variables that a piece of code may name besides the shared ones.
 struct Scope {
     locals: Vec<Local>,
     sites: usize,
+    /// Whether this is an operation, which can return something.
+    returns: bool,
     /// Whether `ID` means something.
     has_id: bool,
 }
@@ -155,14 +178,14 @@ impl Checker<'_> {
     }
 
     fn init(&mut self, init: &ast::Init) -> Code {
-        let mut scope = Scope { locals: Vec::new(), sites: 0, has_id: false };
+        let mut scope = Scope { locals: Vec::new(), sites: 0, returns: false, has_id: false };
         self.declare(&init.locals, LocalKind::Declared, &mut scope);
         let body = self.body(&init.body, &mut scope);
         Code { locals: scope.locals, body }
     }
 
     fn invariant(&mut self, invariant: &ast::Invariant) {
-        let mut scope = Scope { locals: Vec::new(), sites: 0, has_id: false };
+        let mut scope = Scope { locals: Vec::new(), sites: 0, returns: false, has_id: false };
         self.declare(&invariant.variables, LocalKind::Declared, &mut scope);
         if invariant.variables.len() > MOST_VARIABLES {
             let message = format!("an invariant about {} things", invariant.variables.len());
@@ -179,18 +202,48 @@ impl Checker<'_> {
         });
     }
 
+    /// An operation, once for each number of rounds of its loops.
     fn operation(&mut self, operation: &ast::Operation) {
-        let mut scope = Scope { locals: Vec::new(), sites: 0, has_id: true };
-        self.declare(&operation.parameters, LocalKind::Parameter, &mut scope);
-        self.declare(&operation.locals, LocalKind::Declared, &mut scope);
-        let role = operation.role.as_ref().map(|role| role.text.clone());
-        let name = operation.name.text.clone();
-        let twice = |known: &Operation| known.name == name && known.role == role;
-        if self.program.operations.iter().any(twice) {
+        self.is_new(operation);
+        let paths = match loops::paths(operation) {
+            Ok(paths) => paths,
+            Err(error) => return self.errors.push(error),
+        };
+        if paths.len() > 1 {
+            self.program.rounds = Some(loops::MOST_ROUNDS);
+        }
+        for path in paths {
+            let before = self.errors.len();
+            self.path(&path);
+            if self.errors.len() > before {
+                // The others would have the same errors.
+                return;
+            }
+        }
+    }
+
+    /// Reports a second operation of the same name and role.
+    fn is_new(&mut self, operation: &ast::Operation) {
+        let title = |one: &ast::Operation| {
+            (one.name.text.clone(), one.role.as_ref().map(|role| role.text.clone()))
+        };
+        let (name, role) = title(operation);
+        if self.titles.contains(&(name.clone(), role.clone())) {
             let message = format!("the operation `{name}` is given twice");
             let diagnostic = Diagnostic::new(operation.name.span, message, "expected another name");
             self.errors.push(diagnostic.help(format!("name its paths as roles: `{name}/empty`")));
         }
+        self.titles.push((name, role));
+    }
+
+    /// One path through an operation, without loops.
+    fn path(&mut self, operation: &ast::Operation) {
+        let mut scope =
+            Scope { locals: Vec::new(), sites: 0, returns: true, has_id: !self.sequential };
+        self.declare(&operation.parameters, LocalKind::Parameter, &mut scope);
+        self.declare(&operation.locals, LocalKind::Declared, &mut scope);
+        let role = operation.role.as_ref().map(|role| role.text.clone());
+        let name = operation.name.text.clone();
         let first = self.program.operations.iter().map(|known| known.steps.len()).sum::<usize>();
         let mut steps = Vec::new();
         for (number, step) in operation.steps.iter().enumerate() {
@@ -236,6 +289,45 @@ impl Checker<'_> {
             let message = format!("a {} has no operation `{strange}`", name.text);
             self.error(name.span, message, "expected the usual names of its operations");
         }
+    }
+
+    /// An abstract object that is written out has each operation that callers see, with as many
+    /// arguments and results, all of them numbers: nodes of the two are not the same nodes.
+    fn written(&mut self, span: Span, object: Program) {
+        let shape = |operation: &Operation| {
+            let count = |kind| operation.locals_of(kind).count();
+            (count(LocalKind::Parameter), count(LocalKind::Result))
+        };
+        let passes_nodes = |operation: &Operation| {
+            let passed =
+                |local: &&Local| matches!(local.kind, LocalKind::Parameter | LocalKind::Result);
+            operation.locals.iter().filter(passed).any(|local| local.ty != Type::Int)
+        };
+        let mut problems = Vec::new();
+        for operation in self.program.operations.iter().filter(|one| !one.internal) {
+            let name = &operation.name;
+            let Some(same) = object.operations.iter().find(|one| one.name == *name) else {
+                problems.push(format!("the abstract object has no operation `{name}`"));
+                continue;
+            };
+            if shape(same) != shape(operation) {
+                let (arguments, results) = shape(operation);
+                problems.push(format!(
+                    "`{name}` takes {arguments} and returns {results} values, but not in the abstract object"
+                ));
+            }
+            if passes_nodes(operation) || passes_nodes(same) {
+                problems.push(format!(
+                    "`{name}` takes or returns a node, which no abstract object knows"
+                ));
+            }
+        }
+        problems.dedup();
+        for message in problems {
+            self.error(span, message, "expected every operation that callers see");
+        }
+        self.program.meaning = Some(Meaning::Written);
+        self.program.object = Some(Box::new(object));
     }
 
     /// The roles of an operation must look alike from outside.
@@ -387,7 +479,7 @@ impl Checker<'_> {
     }
 
     fn result(&mut self, value: &ast::Value, scope: &mut Scope) -> Option<Vec<Statement>> {
-        if !scope.has_id {
+        if !scope.returns {
             self.error(value.span, "`return` outside an operation", "expected it in an operation");
             return None;
         }

@@ -3,7 +3,7 @@
 //! declaration, so that one run reports every error.
 
 use super::ast::{
-    Condition, Declaration, Init, Invariant, Mark, Name, Operation, Path, Relation, Spec,
+    Condition, Declaration, Init, Invariant, Mark, Meant, Name, Operation, Path, Relation, Spec,
     Statement, Step, Struct, Value, ValueKind,
 };
 use super::lexer::{FOREIGN, KEYWORDS, LANGUAGE};
@@ -51,7 +51,7 @@ fn at_declaration(cursor: &Cursor<'_>) -> bool {
 }
 
 fn at_abstract(cursor: &Cursor<'_>) -> bool {
-    cursor.is_word(0, "abstract") && is_name(cursor.peek(1), false)
+    cursor.is_word(0, "abstract") && (is_name(cursor.peek(1), false) || cursor.is_symbol(1, "{"))
 }
 
 fn at_operation(cursor: &Cursor<'_>) -> bool {
@@ -85,9 +85,7 @@ impl Parser<'_> {
         } else if self.cursor.is_word(0, "invariant") {
             spec.invariants.push(self.invariant()?);
         } else if at_abstract(&self.cursor) {
-            self.cursor.skip();
-            spec.meaning = Some(self.name("`queue`, `stack`, `set`, `map`, `counter` …")?);
-            self.cursor.expect_symbol(";", "to end the line")?;
+            self.meaning(spec)?;
         } else if at_declaration(&self.cursor) && self.declares() {
             spec.globals.push(self.declaration_line()?);
         } else if is_name(self.cursor.peek(0), false) {
@@ -99,6 +97,39 @@ impl Parser<'_> {
             return Err(self.cursor.fail(expected));
         }
         Ok(())
+    }
+
+    /// `abstract NAME;`, or `abstract {`, a specification of its own, `}`.
+    fn meaning(&mut self, spec: &mut Spec) -> Parsed<()> {
+        let span = self.cursor.span();
+        self.cursor.skip();
+        let meant = if self.cursor.eat_symbol("{") {
+            Meant::Written(span, Box::new(self.object()?))
+        } else {
+            let name = self.name("`queue`, `stack`, `set`, `map`, `counter` …")?;
+            self.cursor.expect_symbol(";", "to end the line")?;
+            Meant::Named(name)
+        };
+        if spec.meaning.is_some() {
+            let message = "the abstract object is given twice";
+            self.cursor.error(Diagnostic::new(span, message, "expected only one `abstract`"));
+        }
+        spec.meaning = Some(meant);
+        Ok(())
+    }
+
+    /// The items of an abstract object, which has none itself, up to the `}`.
+    fn object(&mut self) -> Parsed<Spec> {
+        let mut object = Spec::default();
+        while !self.cursor.is_symbol(0, "}") {
+            if at_abstract(&self.cursor) {
+                return Err(self.cursor.fail("an operation of the abstract object"));
+            }
+            self.item(&mut object)?;
+        }
+        self.cursor.expect_symbol("}", "to end the abstract object")?;
+        self.cursor.eat_symbol(";");
+        Ok(object)
     }
 
     /// `TYPE NAME ;` or `TYPE NAME [`, or a known type: tells `int x;`, perhaps without its `;`,
@@ -267,6 +298,10 @@ impl Parser<'_> {
             return Err(failed);
         }
         self.cursor.skip();
+        let repeats = at_loop(&self.cursor);
+        if repeats {
+            self.cursor.skip();
+        }
         let conditions =
             if self.cursor.eat_symbol("<") { self.precondition()? } else { Vec::new() };
         let errors = self.cursor.errors();
@@ -277,7 +312,7 @@ impl Parser<'_> {
             }
             return Err(self.cursor.fail("a precondition `<…>` or a statement"));
         }
-        Ok(Step { mark, conditions, body, span: start.to(self.cursor.last_span()) })
+        Ok(Step { mark, conditions, body, repeats, span: start.to(self.cursor.last_span()) })
     }
 
     fn precondition(&mut self) -> Parsed<Vec<Condition>> {
@@ -316,8 +351,9 @@ impl Parser<'_> {
                  condition of the path as a precondition: `1 <x == 0;> return 0;`"
             }
             "while" | "for" | "do" => {
-                "write the last round only: a local that is read before it is written holds \
-                 whatever lets the operation go on"
+                "write a loop that tries again as its last round only (a local that is read before it \
+                 is written holds whatever lets the operation go on), one that walks along as \
+                 `1 loop <c.key < k;> c = c.next;`"
             }
             _ => return None,
         };
@@ -370,7 +406,8 @@ impl Parser<'_> {
         let keyword = ["free", "READ", "return"].iter().any(|word| self.cursor.is_word(0, word))
             || at_foreign(&self.cursor);
         let next_is_name = matches!(self.cursor.peek(1), TokenKind::Word(_));
-        let plain = is_name(self.cursor.peek(0), false) && !next_is_name;
+        let plain =
+            is_name(self.cursor.peek(0), false) && !next_is_name && !at_abstract(&self.cursor);
         keyword || (plain && !at_operation(&self.cursor) && !at_bare_operation(&self.cursor))
     }
 
@@ -547,6 +584,12 @@ fn at_mark(cursor: &Cursor<'_>) -> bool {
     let after = |symbol| cursor.is_symbol(1, symbol);
     let opens = after("<") || matches!(cursor.peek(1), TokenKind::Word(_));
     opens && matches!(cursor.peek(0), TokenKind::Number(1) | TokenKind::Symbol("*"))
+}
+
+/// `loop` before a precondition or a statement, and not a variable of that name.
+fn at_loop(cursor: &Cursor<'_>) -> bool {
+    let variable = ["=", ".", "["].iter().any(|symbol| cursor.is_symbol(1, symbol));
+    cursor.is_word(0, "loop") && !variable
 }
 
 /// `NAME` directly before a thread mark or a declaration: an operation without parentheses.

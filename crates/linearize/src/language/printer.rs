@@ -1,7 +1,7 @@
 //! Tree to text. What is printed parses to the same tree (a property test holds this).
 
 use super::ast::{
-    Condition, Declaration, Invariant, Mark, Operation, Path, Spec, Statement, Step, Value,
+    Condition, Declaration, Invariant, Mark, Meant, Operation, Path, Spec, Statement, Step, Value,
     ValueKind,
 };
 use spec::Printer;
@@ -10,6 +10,11 @@ use spec::Printer;
 #[must_use]
 pub fn print(spec: &Spec) -> String {
     let mut out = Printer::default();
+    print_items(spec, &mut out);
+    out.finish()
+}
+
+fn print_items(spec: &Spec, out: &mut Printer) {
     for structure in &spec.structs {
         out.line(format!("struct {} {{ {} }};", structure.name.text, list(&structure.fields)));
     }
@@ -23,15 +28,20 @@ pub fn print(spec: &Spec) -> String {
             init.body.iter().for_each(|line| out.line(statement(line)));
         });
     }
-    if let Some(meaning) = &spec.meaning {
-        out.line(format!("abstract {};", meaning.text));
+    match &spec.meaning {
+        None => {}
+        Some(Meant::Named(name)) => out.line(format!("abstract {};", name.text)),
+        Some(Meant::Written(_, object)) => {
+            out.line("abstract {");
+            out.indented(|out| print_items(object, out));
+            out.line("}");
+        }
     }
     spec.invariants.iter().for_each(|clause| out.line(invariant(clause)));
     for operation in &spec.operations {
         out.line("");
-        print_operation(operation, &mut out);
+        print_operation(operation, out);
     }
-    out.finish()
 }
 
 fn print_operation(operation: &Operation, out: &mut Printer) {
@@ -73,6 +83,9 @@ pub fn invariant(invariant: &Invariant) -> String {
 pub fn step(step: &Step) -> String {
     let mark = if step.mark == Mark::Own { "1" } else { "*" };
     let mut parts = vec![mark.to_owned()];
+    if step.repeats {
+        parts.push("loop".to_owned());
+    }
     if !step.conditions.is_empty() {
         let inner: Vec<_> = step.conditions.iter().map(|one| condition(one) + ";").collect();
         parts.push(format!("<{}>", inner.join(" ")));

@@ -3,13 +3,15 @@
 
 use super::context::Context;
 use super::footprint::Footprint;
+use super::handover::{Rest, hands_over};
+use super::local_facts::LocalFacts;
 use super::pairs::{
-    Part, aliases, ends_early, ends_in_another_role, ends_late, run, swaps, swaps_in_some_role,
+    Part, aliases, ends_early, ends_in_another_role, ends_late, goes_on_in_another_role, run,
+    swaps, swaps_in_some_role,
 };
 use super::pending::Removable;
-use super::standing::Standing;
 use super::{Ending, Obstacle, Prefix, prefixes};
-use crate::model::Program;
+use crate::model::{Local, Operation, Program};
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::{Path, Stop, walk};
 use crate::symbolic::run::Runner;
@@ -18,13 +20,13 @@ use std::cell::RefCell;
 
 /// Looks for obstacles to the proof.
 pub struct Prover<'p> {
-    program: &'p Program,
-    claims: &'p Claims,
-    no_claims: Claims,
-    ending: Ending,
-    prefixes: Vec<Prefix>,
+    pub(super) program: &'p Program,
+    pub(super) claims: &'p Claims,
+    pub(super) no_claims: Claims,
+    pub(super) ending: Ending,
+    pub(super) prefixes: Vec<Prefix>,
     footprints: Vec<Footprint>,
-    standing: Vec<Standing>,
+    pub(super) local_facts: Vec<LocalFacts>,
     removable: Removable,
 }
 
@@ -48,22 +50,22 @@ impl<'p> Prover<'p> {
     pub fn new(program: &'p Program, claims: &'p Claims, ending: Ending) -> Self {
         let prefixes = prefixes(program);
         let footprints = prefixes.iter().map(|&prefix| Footprint::of(program, prefix)).collect();
-        let no_claims = Claims { until: claims.until, ..Claims::default() };
-        let standing: Vec<_> = program.operations.iter().map(Standing::of).collect();
+        let no_claims = Claims { effort: claims.effort.clone(), ..Claims::default() };
+        let local_facts: Vec<_> = program.operations.iter().map(LocalFacts::of).collect();
         let removable = Removable::default();
-        Self { program, claims, no_claims, ending, prefixes, footprints, standing, removable }
+        Self { program, claims, no_claims, ending, prefixes, footprints, local_facts, removable }
     }
 
     /// Whether two operations belong to one thread, so that neither runs while the other does.
-    fn same_thread(&self, one: usize, other: usize) -> bool {
+    pub(super) fn same_thread(&self, one: usize, other: usize) -> bool {
         let thread = |operation: usize| self.program.operations[operation].thread;
         thread(one).is_some() && thread(one) == thread(other)
     }
 
     /// How many first sub-operations of an operation can be left out of a history in which it never
     /// ends.
-    fn removable(&self, operation: usize) -> usize {
-        self.removable.of(self.program, &self.no_claims, &self.standing, operation)
+    pub(super) fn removable(&self, operation: usize) -> usize {
+        self.removable.of(self.program, &self.no_claims, &self.local_facts, operation)
     }
 
     /// What stops the proof at the proper prefix `x`, if anything does.
@@ -202,6 +204,13 @@ impl<'p> Prover<'p> {
         }
     }
 
+    /// All roles of an operation.
+    fn roles_of(&self, operation: usize) -> Vec<usize> {
+        let name = &self.program.operations[operation].name;
+        let same = |role: &usize| self.program.operations[*role].name == *name;
+        (0..self.program.operations.len()).filter(same).collect()
+    }
+
     /// The roles of an operation whose first sub-operations are those of x: until they part, the
     /// operation may still be any of them.
     fn roles_that_begin_alike(&self, x: Prefix) -> Vec<usize> {
@@ -210,7 +219,12 @@ impl<'p> Prover<'p> {
             let other = &self.program.operations[*role];
             let begins = other.name == own.name
                 && other.steps.len() > x.length
-                && own.steps.iter().zip(&other.steps).take(x.length).all(|(a, b)| a.text == b.text);
+                && own
+                    .steps
+                    .iter()
+                    .zip(&other.steps)
+                    .take(x.length)
+                    .all(|(a, b)| a.does_the_same(b));
             let mut locals = own.locals.iter().zip(&other.locals);
             let same = locals.all(|(a, b)| a.name == b.name && a.ty == b.ty && a.kind == b.kind);
             begins && same && own.locals.len() <= other.locals.len() + 1
@@ -220,6 +234,27 @@ impl<'p> Prover<'p> {
             (0..self.program.operations.len()).filter(|&role| role != x.operation && alike(&role)),
         );
         roles
+    }
+
+    /// The roles of an operation that do what it does before and after its next sub-operation, on
+    /// the same locals: whichever of them it takes now, it goes on alike.
+    fn roles_that_differ_in_the_next_step(&self, x: Prefix) -> Vec<usize> {
+        let own = &self.program.operations[x.operation];
+        let same_besides = |other: &Operation| {
+            let mut steps = own.steps.iter().zip(&other.steps).enumerate();
+            own.steps.len() == other.steps.len()
+                && steps.all(|(at, (mine, theirs))| at == x.length || mine.does_the_same(theirs))
+        };
+        let alike = |role: &usize| {
+            let other = &self.program.operations[*role];
+            let named = |local: &Local| (local.name.clone(), local.ty, local.kind);
+            *role != x.operation
+                && other.name == own.name
+                && other.thread == own.thread
+                && other.locals.iter().map(named).eq(own.locals.iter().map(named))
+                && same_besides(other)
+        };
+        (0..self.program.operations.len()).filter(alike).collect()
     }
 
     /// Looks at what all contexts have in common first: it mostly suffices, and is one instead of
@@ -249,6 +284,8 @@ impl<'p> Prover<'p> {
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
         let may_end_late = self.may_end_late(x);
         let ends = x.length + 1 == self.program.operations[x.operation].steps.len();
+        let detours = self.roles_that_differ_in_the_next_step(x);
+        let names = self.roles_of(x.operation);
         let found: RefCell<Vec<Stuck>> = RefCell::default();
         let walked = walk(self.program, self.claims, |path| {
             let mut runner = Runner::new(self.program, &operations);
@@ -259,7 +296,8 @@ impl<'p> Prover<'p> {
             if swaps(path, &mut runner, &start, &[right.clone(), left.clone()], &store)? {
                 return Ok(true);
             }
-            let context = Context::take(path, &store, 0, x.operation);
+            let mut context = Context::take(path, &store, 0, x.operation);
+            context.busy.extend(self.occupies(y));
             let index = found.borrow().iter().position(|known| known.context == context);
             let index = index.unwrap_or_else(|| {
                 found.borrow_mut().push(Stuck { follower, context, blocked: None });
@@ -271,6 +309,15 @@ impl<'p> Prover<'p> {
             let explained = swaps_in_some_role(path, &mut runner, &start, &moved, &store)?
                 || (may_end_late && ends_late(path, &runner, &start, &right, &store)?)
                 || (ends && ends_early(path, &runner, &start, &right, &store)?)
+                || (ends && self.hands_over(path, &runner, &start, (0, &names), y, &store)?)
+                || goes_on_in_another_role(
+                    path,
+                    &runner,
+                    &start,
+                    (0..x.length + 1, &detours),
+                    &right,
+                    &store,
+                )?
                 || self.never_goes_on(path, &store, y);
             if !explained {
                 let aliases = aliases(path, &runner, &store);
@@ -373,17 +420,22 @@ impl<'p> Prover<'p> {
         taken: Context,
         closure: &[bool],
     ) -> Option<(usize, Vec<String>)> {
-        let mut context = taken.clone();
-        self.stabilize(&mut context, closure);
+        let family = self.family(x, taken.clone(), closure);
         let may_end_late = self.may_end_late(x);
         let ends = x.length + 1 == self.program.operations[x.operation].steps.len();
         let roles = self.roles_that_begin_alike(x);
+        let detours = self.roles_that_differ_in_the_next_step(x);
         let next = Part { instance: 0, steps: x.length..x.length + 1 };
-        for (between, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
+        let elements = closure.iter().enumerate().filter(|(_, inside)| **inside);
+        let pairs = elements.flat_map(|(between, _)| family.iter().map(move |one| (between, one)));
+        for (between, context) in pairs {
             let y = self.prefixes[between];
+            if self.is_busy(context, y) {
+                continue;
+            }
             let part = Part::first(1, y.length);
             let mut blocked = None;
-            let walked = self.walk_in(&context, y, |path, runner, start| {
+            let walked = self.walk_in(context, y, |path, runner, start| {
                 let mut store = start.clone();
                 run(path, runner, &mut store, &[part.clone(), next.clone()], Mode::Assume)?;
                 path.use_claims()?;
@@ -399,6 +451,16 @@ impl<'p> Prover<'p> {
                             &part,
                             &store,
                         )?)
+                    || (ends
+                        && self.hands_over(path, runner, start, (x.length, &roles), y, &store)?)
+                    || goes_on_in_another_role(
+                        path,
+                        runner,
+                        start,
+                        (x.length..x.length + 1, &detours),
+                        &part,
+                        &store,
+                    )?
                     || self.never_goes_on(path, &store, y);
                 if !explained {
                     blocked = Some(aliases(path, runner, &store));
@@ -426,143 +488,24 @@ impl<'p> Prover<'p> {
         self.is_doomed(y, &context)
     }
 
-    /// Drops from the context what an element of the closure does not preserve.
-    fn stabilize(&self, context: &mut Context, closure: &[bool]) {
-        let mut changed = true;
-        while changed {
-            changed = false;
-            for (at, _) in closure.iter().enumerate().filter(|(_, inside)| **inside) {
-                changed |= self.weaken_by(context, self.prefixes[at]);
-            }
-        }
-    }
-
-    fn weaken_by(&self, context: &mut Context, prefix: Prefix) -> bool {
-        let mut weaker = context.clone();
-        let part = Part::first(1, prefix.length);
-        let walked = self.walk_in(context, prefix, |path, runner, start| {
-            let mut store = start.clone();
-            run(path, runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
-            path.use_claims()?;
-            weaker.weaken(path, runner, &mut store)?;
-            Ok(true)
-        });
-        if !walked {
-            weaker.literals.clear();
-        }
-        let changed = weaker != *context;
-        *context = weaker;
-        changed
-    }
-
-    /// Whether an operation that stands in this context can never end, whatever others do, and
-    /// need not be explained: because only operations that end are, or because nothing it can have
-    /// done matters to others, so that it can be left out.
-    ///
-    /// This speaks of the history as it is, not rearranged: the others go on one sub-operation at
-    /// a time, from wherever they are, so nothing is known of their locals and no claim is used.
-    fn is_doomed(&self, x: Prefix, context: &Context) -> bool {
-        let steps = self.program.operations[x.operation].steps.len();
-        let mut context = context.clone();
-        loop {
-            let before = context.clone();
-            for (operation, other) in self.program.operations.iter().enumerate() {
-                if self.same_thread(x.operation, operation) {
-                    continue;
-                }
-                for step in 0..other.steps.len() {
-                    self.weaken_by_step(&mut context, operation, step);
-                }
-            }
-            for step in x.length..steps {
-                self.weaken_by_own(&mut context, x, step);
-            }
-            if context == before {
-                break;
-            }
-        }
-        let blocked = (x.length..steps).find(|&step| !self.can_run(&context, x, step));
-        blocked.is_some_and(|step| {
-            self.ending == Ending::Assumed || step <= self.removable(x.operation)
-        })
-    }
-
-    fn weaken_by_step(&self, context: &mut Context, operation: usize, step: usize) {
-        let mut weaker = context.clone();
-        let operations = [context.operation, operation];
-        let part = Part { instance: 1, steps: step..step + 1 };
-        let walked = walk(self.program, &self.no_claims, |path| {
-            path.solver.all_have_run = true;
-            let mut runner = Runner::new(self.program, &operations);
-            let mut store = Store::start(path, &sizes(self.program, &operations));
-            context.enter(path, &mut runner, &mut store)?;
-            self.standing[operation].enter(path, self.program, &mut store, 1, (operation, step));
-            run(path, &mut runner, &mut store, std::slice::from_ref(&part), Mode::Assume)?;
-            weaker.weaken(path, &mut runner, &mut store)?;
-            Ok(true)
-        });
-        if walked.is_err() {
-            weaker.literals.clear();
-        }
-        *context = weaker;
-    }
-
-    fn weaken_by_own(&self, context: &mut Context, x: Prefix, step: usize) {
-        let standing = context.after(self.program, x.length..step);
-        let mut weaker = context.clone();
-        let walked = self.walk_own(&standing, step, |path, runner, store| {
-            weaker.weaken(path, runner, store)?;
-            Ok(true)
-        });
-        if !walked {
-            weaker.literals.clear();
-        }
-        *context = weaker;
-    }
-
-    fn can_run(&self, context: &Context, x: Prefix, step: usize) -> bool {
-        let standing = context.after(self.program, x.length..step);
-        let mut possible = false;
-        let walked = self.walk_own(&standing, step, |_, _, _| {
-            possible = true;
-            Ok(false)
-        });
-        possible || !walked
-    }
-
-    fn walk_own(
+    /// Whether x, which ends, can go on before y if both have other roles.
+    fn hands_over(
         &self,
-        context: &Context,
-        step: usize,
-        mut visit: impl FnMut(&mut Path<'_>, &mut Runner<'_>, &mut Store) -> Result<bool, Stop>,
-    ) -> bool {
-        let operations = [context.operation];
-        walk(self.program, &self.no_claims, |path| {
-            path.solver.all_have_run = true;
-            let mut runner = Runner::new(self.program, &operations);
-            let mut store = Store::start(path, &sizes(self.program, &operations));
-            context.enter(path, &mut runner, &mut store)?;
-            let part = Part { instance: 0, steps: step..step + 1 };
-            run(path, &mut runner, &mut store, &[part], Mode::Assume)?;
-            visit(path, &mut runner, &mut store)
-        })
-        .is_ok()
-    }
-
-    /// Walks the cases of a context with an instance of `other` beside it; `false` if too many.
-    fn walk_in(
-        &self,
-        context: &Context,
-        other: Prefix,
-        mut visit: impl FnMut(&mut Path<'p>, &mut Runner<'_>, &Store) -> Result<bool, Stop>,
-    ) -> bool {
-        let operations = [context.operation, other.operation];
-        walk(self.program, self.claims, |path| {
-            let mut runner = Runner::new(self.program, &operations);
-            let mut start = Store::start(path, &sizes(self.program, &operations));
-            context.enter(path, &mut runner, &mut start)?;
-            visit(path, &mut runner, &start)
-        })
-        .is_ok()
+        path: &mut Path<'_>,
+        runner: &Runner<'_>,
+        start: &Store,
+        ends_as: (usize, &[usize]),
+        y: Prefix,
+        store: &Store,
+    ) -> Result<bool, Stop> {
+        if y.is_complete(self.program) || self.roles_of(y.operation).len() == 1 {
+            return Ok(false);
+        }
+        if hands_over(path, runner, start, ends_as, (y, Rest::Open), store)? {
+            return Ok(true);
+        }
+        let context = Context::take(path, store, 1, y.operation);
+        Ok(self.stops_at(y, &context) == Some(y.length)
+            && hands_over(path, runner, start, ends_as, (y, Rest::Never), store)?)
     }
 }

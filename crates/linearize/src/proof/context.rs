@@ -6,6 +6,7 @@
 
 use crate::language::ast::Relation;
 use crate::model::{Condition, Expression, LocalKind, Operation, Place, Program, Type};
+use crate::symbolic::mentions::{mentioned, note_locals};
 use crate::symbolic::path::{Path, Stop};
 use crate::symbolic::run::Runner;
 use crate::symbolic::solver::{Literal, NULL, Term, Value, ZERO};
@@ -33,6 +34,8 @@ pub struct Context {
     pub locals: Vec<Holding>,
     /// Relations that hold in the shared state.
     pub literals: Vec<Condition>,
+    /// Threads on which an operation has begun and not ended, so that they run no other.
+    pub busy: Vec<usize>,
 }
 
 impl PartialEq for Condition {
@@ -66,7 +69,7 @@ impl Context {
                 }
             }
         }
-        Self { operation, locals, literals }
+        Self { operation, locals, literals, busy: Vec::new() }
     }
 
     /// What several contexts of one operation have in common; `None` if there are none.
@@ -75,6 +78,7 @@ impl Context {
         let mut common = contexts.first()?.clone();
         for context in &contexts[1..] {
             common.literals.retain(|literal| context.literals.contains(literal));
+            common.busy.retain(|thread| context.busy.contains(thread));
             for (mine, theirs) in common.locals.iter_mut().zip(&context.locals) {
                 if mine != theirs {
                     *mine = Holding::Unknown;
@@ -210,39 +214,6 @@ fn assigned(step: &crate::model::Step) -> impl Iterator<Item = usize> + '_ {
         Statement::Malloc { local, .. } | Statement::Assign(Place::Local(local), _) => Some(*local),
         Statement::Assign(..) | Statement::Free(_) | Statement::Fence => None,
     })
-}
-
-/// The locals that a sub-operation mentions in its precondition or body.
-pub fn mentioned(step: &crate::model::Step) -> Vec<usize> {
-    use crate::model::Statement;
-    let mut locals = Vec::new();
-    let mut note = |expression: &Expression| note_locals(expression, &mut locals);
-    for condition in &step.conditions {
-        note(&condition.left);
-        note(&condition.right);
-    }
-    for statement in &step.body {
-        if let Statement::Assign(place, value) = statement {
-            note(value);
-            note(&Expression::Place(place.clone(), 0));
-        }
-    }
-    locals
-}
-
-fn note_locals(expression: &Expression, locals: &mut Vec<usize>) {
-    expression.places().into_iter().for_each(|place| note_place(place, locals));
-}
-
-fn note_place(mut place: &Place, locals: &mut Vec<usize>) {
-    while let Place::Field(base, _) = place {
-        place = base;
-    }
-    match place {
-        Place::Local(local) => locals.push(*local),
-        Place::Element(_, index) => note_locals(index, locals),
-        Place::Global(_) | Place::Field(..) => {}
-    }
 }
 
 fn holdings(path: &Path<'_>, store: &Store, instance: usize) -> Vec<Holding> {

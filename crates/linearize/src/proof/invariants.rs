@@ -6,9 +6,9 @@ use super::{Prefix, prefixes};
 use crate::explore::machine::Machine;
 use crate::language::ast::Relation;
 use crate::model::{Condition, Expression, Invariant, Local, LocalKind, Place, Program, Type};
-use crate::symbolic::claims::{Claims, preserved};
+use crate::symbolic::claims::{Claims, Effort, preserved};
+use crate::symbolic::owned::Owned;
 use spec::Span;
-use std::time::Instant;
 
 /// A stated invariant that is not believed.
 #[derive(Clone, Debug)]
@@ -21,10 +21,10 @@ pub struct Refused {
 
 /// Finds the invariants that hold together.
 #[must_use]
-pub fn believe(program: &Program, until: Option<Instant>) -> (Claims, Vec<Refused>) {
+pub fn believe(program: &Program, effort: &Effort) -> (Claims, Vec<Refused>) {
     let start = Machine::start(program);
     let mut refused = Vec::new();
-    let mut claims = Claims { until, ..Claims::default() };
+    let mut claims = Claims { effort: effort.clone(), ..Claims::default() };
     for (number, invariant) in program.invariants.iter().enumerate() {
         if start.satisfies(program, invariant) {
             claims.believed.push(number);
@@ -34,6 +34,7 @@ pub fn believe(program: &Program, until: Option<Instant>) -> (Claims, Vec<Refuse
     }
     // Refusing one may leave another without support, so this goes on until all stand.
     while refuse_broken(program, &mut claims, &mut refused) {}
+    claims.owned = Owned::of(program, &claims.believed);
     (claims, refused)
 }
 

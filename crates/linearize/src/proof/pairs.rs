@@ -5,9 +5,9 @@
 //! user.
 
 use super::Prefix;
-use super::context::mentioned;
 use crate::model::{LocalKind, Program, Type};
-use crate::symbolic::claims::Claims;
+use crate::symbolic::claims::{Claims, Effort};
+use crate::symbolic::mentions::mentioned;
 use crate::symbolic::path::{Path, Stop, walk};
 use crate::symbolic::run::{Guesses, Runner};
 use crate::symbolic::solver::{Literal, Term, Value};
@@ -130,6 +130,18 @@ pub fn runs_as_another(
     Ok(false)
 }
 
+/// Whether instance 0, which has just ended, can as well run as a whole, in any of its roles.
+pub fn runs_whole(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let steps = path.program.operations[runner.operations[0]].steps.len();
+    let parts = [Part::first(0, steps)];
+    RoleRun { runner, start, parts: &parts, reached, instance: 0, also: None }.any(path)
+}
+
 /// Whether instance 0, which has just ended, can as well run as a whole before `after_it`, in any
 /// of its roles; what came after it, if complete, may then have another role too.
 pub fn ends_early(
@@ -189,6 +201,31 @@ pub fn ends_in_another_role(
     Ok(false)
 }
 
+/// Whether instance 0 can as well run `steps` as one of `roles` does, before `after_it`. The roles do
+/// the same before and after these sub-operations, so that it goes on as if nothing had happened.
+pub fn goes_on_in_another_role(
+    path: &mut Path<'_>,
+    runner: &Runner<'_>,
+    start: &Store,
+    (steps, roles): (Range<usize>, &[usize]),
+    after_it: &Part,
+    reached: &Store,
+) -> Result<bool, Stop> {
+    let own = runner.operations[0];
+    for &role in roles {
+        let mut operations = runner.operations.to_vec();
+        operations[0] = role;
+        let parts = [Part { instance: 0, steps: steps.clone() }, after_it.clone()];
+        let guesses = runner.guesses.clone();
+        let mut runner = Runner { operations: &operations, guesses, wanted: None };
+        if attempt(path, &mut runner, start, &parts, reached, &[(0, own)])? {
+            return Ok(true);
+        }
+    }
+    path.use_claims()?;
+    Ok(false)
+}
+
 fn is_whole(path: &Path<'_>, runner: &Runner<'_>, part: &Part) -> bool {
     let steps = path.program.operations[runner.operations[part.instance]].steps.len();
     part.steps == (0..steps)
@@ -219,7 +256,10 @@ fn attempt(
             return Ok(false);
         }
     }
-    match reached.same_memory(&store, path) {
+    let mut before = runner.operations.to_vec();
+    replaced.iter().for_each(|&(instance, operation)| before[instance] = operation);
+    let dead = dead_cells(path, runner, other_order, &before, (reached, &store));
+    match reached.same_memory(&store, path, &dead) {
         Err(Stop::Impossible) => Ok(false),
         other => other,
     }
@@ -234,8 +274,42 @@ fn done(program: &Program, runner: &Runner<'_>, parts: &[Part], instance: usize)
     if ended { usize::MAX } else { done }
 }
 
+/// The fields of nodes that nobody reads any more, because the operations that made the nodes have ended,
+/// in both orders. `before` are the roles of the instances in the first order.
+pub fn dead_cells(
+    path: &Path<'_>,
+    runner: &Runner<'_>,
+    parts: &[Part],
+    before: &[usize],
+    (reached, store): (&Store, &Store),
+) -> Vec<(usize, Value)> {
+    let owned = path.owned();
+    let mut found = Vec::new();
+    if owned.fields().is_empty() {
+        return found;
+    }
+    for (instance, &operation) in runner.operations.iter().enumerate() {
+        if done(path.program, runner, parts, instance) != usize::MAX {
+            continue;
+        }
+        let made = |store: &Store, operation: usize| -> Vec<Value> {
+            let makers = owned.makers(operation).iter();
+            makers
+                .filter_map(|&local| store.locals[instance].get(local).copied().flatten())
+                .collect()
+        };
+        let theirs = made(store, operation);
+        for node in made(reached, before[instance]) {
+            if theirs.contains(&node) {
+                found.extend(owned.fields().iter().map(|&field| (field, node)));
+            }
+        }
+    }
+    found
+}
+
 /// The locals that matter from here on: results, and those that later sub-operations mention.
-fn used(
+pub fn used(
     program: &Program,
     operation: usize,
     done: usize,
@@ -250,7 +324,8 @@ fn used(
     (0..locals.len()).filter(matters).map(|local| locals[local]).collect()
 }
 
-fn same_locals(
+/// Whether two lists of locals hold the same.
+pub fn same_locals(
     path: &mut Path<'_>,
     mine: &[Option<Value>],
     theirs: &[Option<Value>],
@@ -502,4 +577,14 @@ pub fn aliases(path: &Path<'_>, runner: &Runner<'_>, store: &Store) -> Vec<Strin
         }
     }
     found
+}
+
+/// Every pair of prefixes, with what its invariants allow to be assumed.
+#[must_use]
+pub fn all_pairs(program: &Program) -> Vec<Pair> {
+    let (claims, _) = super::invariants::believe(program, &Effort::default());
+    let prefixes = super::prefixes(program);
+    let both =
+        prefixes.iter().flat_map(|&first| prefixes.iter().map(move |&second| (first, second)));
+    both.map(|(first, second)| derive(program, &claims, first, second)).collect()
 }

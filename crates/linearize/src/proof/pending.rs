@@ -7,8 +7,8 @@
 //! a time, so that no invariant is needed.
 
 use super::footprint::writing_steps;
+use super::local_facts::LocalFacts;
 use super::pairs::{Part, run, swaps};
-use super::standing::Standing;
 use crate::model::Program;
 use crate::symbolic::claims::Claims;
 use crate::symbolic::path::walk;
@@ -29,7 +29,7 @@ impl Removable {
         &self,
         program: &Program,
         claims: &Claims,
-        standing: &[Standing],
+        local_facts: &[LocalFacts],
         operation: usize,
     ) -> usize {
         if let Some(&known) = self.known.borrow().get(&operation) {
@@ -38,7 +38,7 @@ impl Removable {
         let writes = writing_steps(program, operation);
         let stays = |step: &usize| match writes[*step] {
             Writes::Nothing => false,
-            Writes::Numbers => !moves_to_the_end(program, claims, standing, operation, *step),
+            Writes::Numbers => !moves_to_the_end(program, claims, local_facts, operation, *step),
             Writes::References => true,
         };
         let found = (0..writes.len()).find(stays).unwrap_or(writes.len());
@@ -62,7 +62,7 @@ pub enum Writes {
 fn moves_to_the_end(
     program: &Program,
     claims: &Claims,
-    standing: &[Standing],
+    local_facts: &[LocalFacts],
     operation: usize,
     step: usize,
 ) -> bool {
@@ -70,14 +70,14 @@ fn moves_to_the_end(
     program.operations.iter().enumerate().all(|(other, follower)| {
         let same = thread.is_some() && thread == follower.thread;
         same || (0..follower.steps.len())
-            .all(|next| moves_past(program, claims, standing, (operation, step), (other, next)))
+            .all(|next| moves_past(program, claims, local_facts, (operation, step), (other, next)))
     })
 }
 
 fn moves_past(
     program: &Program,
     claims: &Claims,
-    standing: &[Standing],
+    local_facts: &[LocalFacts],
     (operation, step): (usize, usize),
     (other, next): (usize, usize),
 ) -> bool {
@@ -89,8 +89,8 @@ fn moves_past(
         path.solver.all_have_run = true;
         let mut runner = Runner::new(program, &operations);
         let mut start = Store::start(path, &sizes(program, &operations));
-        standing[operation].enter(path, program, &mut start, 0, (operation, step));
-        standing[other].enter(path, program, &mut start, 1, (other, next));
+        local_facts[operation].enter(path, program, &mut start, 0, (operation, step));
+        local_facts[other].enter(path, program, &mut start, 1, (other, next));
         let mut store = start.clone();
         run(path, &mut runner, &mut store, &[first.clone(), second.clone()], Mode::Assume)?;
         moves = swaps(path, &mut runner, &start, &[second.clone(), first.clone()], &store)?;

@@ -4,6 +4,7 @@
 //! what it says about the nodes of a path. [`preserved`] checks that a run of an operation's first
 //! sub-operations, from a state where all claims hold, leads to a state where this one does.
 
+use super::owned::Owned;
 use super::path::{Path, Stop, walk};
 use super::run::{Runner, guess_one};
 use super::solver::{Conflict, Literal, NULL, Solver, Term, TermId, Value, ZERO};
@@ -11,32 +12,74 @@ use super::store::{Mode, Store, require, sizes};
 use crate::language::ast::Relation;
 use crate::model::{Condition, Expression, Invariant, Place, Program, Statement, Step, Type};
 use std::cell::Cell;
+use std::rc::Rc;
 use std::time::Instant;
 
-/// The claims that are believed.
+/// What may be spent on a proof. Copies draw on the same account, so that no specification keeps the
+/// proof busy for ever; once it is used up, every further question counts as not decided.
 #[derive(Clone, Debug)]
-pub struct Claims {
-    /// Which of [`Program::invariants`].
-    pub believed: Vec<usize>,
-    /// How many more cases may be looked at; all walks draw on it, so that no specification keeps
-    /// the proof busy for ever.
-    pub cases_left: Cell<usize>,
-    /// When to stop looking at cases.
-    pub until: Option<Instant>,
+pub struct Effort {
+    left: Rc<Cell<usize>>,
+    until: Option<Instant>,
 }
 
-impl Default for Claims {
+impl Default for Effort {
     fn default() -> Self {
-        Self { believed: Vec::new(), cases_left: Cell::new(MOST_CASES_IN_ALL), until: None }
+        Self::questions(MOST_QUESTIONS)
     }
 }
 
-/// More cases than this in all are not looked at; every further question counts as not decided.
-const MOST_CASES_IN_ALL: usize = 1_000_000;
+/// Cases looked at, and conclusions tried in them.
+const MOST_QUESTIONS: usize = 8_000_000;
+
+impl Effort {
+    /// As many questions, however long they take.
+    #[must_use]
+    pub fn questions(questions: usize) -> Self {
+        Self { left: Rc::new(Cell::new(questions)), until: None }
+    }
+
+    /// Until then.
+    #[must_use]
+    pub fn until(instant: Instant) -> Self {
+        Self { until: Some(instant), ..Self::default() }
+    }
+
+    /// Whether another question may be asked; it is then paid for.
+    #[must_use]
+    pub fn spend(&self) -> bool {
+        let left = self.left.get();
+        let late = || self.until.is_some_and(|until| Instant::now() >= until);
+        if left == 0 || late() {
+            return false;
+        }
+        self.left.set(left - 1);
+        true
+    }
+
+    /// Whether all is used up.
+    #[must_use]
+    pub fn is_spent(&self) -> bool {
+        self.left.get() == 0 || self.until.is_some_and(|until| Instant::now() >= until)
+    }
+}
+
+/// The claims that are believed.
+#[derive(Clone, Debug, Default)]
+pub struct Claims {
+    /// Which of [`Program::invariants`].
+    pub believed: Vec<usize>,
+    /// Fields that only the maker of a node reads, and of which no believed claim speaks.
+    pub owned: Owned,
+    /// What may still be spent on looking at them.
+    pub effort: Effort,
+}
 
 impl Claims {
     /// Draws what the claims say about the terms that code touched.
     pub fn apply(&self, program: &Program, solver: &mut Solver) -> Result<(), Conflict> {
+        // Drawing conclusions is the dear part of a question, so it counts as one.
+        let _ = self.effort.spend();
         solver.touching = false;
         let result = self.saturate(program, solver);
         solver.touching = true;

@@ -6,9 +6,9 @@
 //! cases, each with the facts that make it one.
 
 use super::claims::Claims;
+use super::owned::Owned;
 use super::solver::{Conflict, Literal, Solver};
 use crate::model::Program;
-use std::time::Instant;
 
 /// Why code on a path does not go on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,6 +68,12 @@ impl<'p> Path<'p> {
         Ok(holds)
     }
 
+    /// Fields that only the maker of a node reads.
+    #[must_use]
+    pub fn owned(&self) -> &'p Owned {
+        &self.claims.owned
+    }
+
     /// Draws all that the invariants say about the state at the start.
     pub fn use_claims(&mut self) -> Result<(), Stop> {
         if self.claims_seen != self.solver.version() {
@@ -82,6 +88,9 @@ impl<'p> Path<'p> {
     pub fn entails(&self, literal: Literal) -> bool {
         if let Some(known) = self.solver.known(literal) {
             return known;
+        }
+        if !self.claims.effort.spend() {
+            return false;
         }
         let mut solver = self.solver.clone();
         let contradiction = solver.assume(literal.negated()).is_err();
@@ -119,12 +128,9 @@ pub fn walk<'p>(
     let mut path =
         Path { program, solver, claims, claims_seen: u64::MAX, decisions: Vec::new(), next: 0 };
     for _ in 0..MOST_CASES {
-        let left = claims.cases_left.get();
-        let late = || claims.until.is_some_and(|until| Instant::now() >= until);
-        if left == 0 || late() {
+        if !claims.effort.spend() {
             break;
         }
-        claims.cases_left.set(left - 1);
         match visit(&mut path) {
             Ok(true) | Err(_) => {}
             Ok(false) => return Ok(()),

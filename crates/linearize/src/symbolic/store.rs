@@ -179,18 +179,32 @@ pub fn require(path: &mut Path<'_>, literal: Literal, mode: Mode) -> Result<(), 
 }
 
 impl Store {
-    /// Whether the two memories, reached from one start, are equal in every shared cell.
-    pub fn same_memory(&self, other: &Self, path: &mut Path<'_>) -> Result<bool, Stop> {
+    /// Whether the two memories, reached from one start, are equal in every shared cell but those of
+    /// `dead`, fields of nodes that nobody reads any more.
+    pub fn same_memory(
+        &self,
+        other: &Self,
+        path: &mut Path<'_>,
+        dead: &[(usize, Value)],
+    ) -> Result<bool, Stop> {
         for (&mine, &theirs) in self.globals.iter().zip(&other.globals) {
             if !path.decide(Literal::equal(mine, theirs))? {
                 return Ok(false);
             }
         }
-        Ok(self.same_fields(other, path)? && self.same_elements(other, path)?)
+        Ok(self.same_fields(other, path, dead)? && self.same_elements(other, path)?)
     }
 
-    fn same_fields(&self, other: &Self, path: &mut Path<'_>) -> Result<bool, Stop> {
+    fn same_fields(
+        &self,
+        other: &Self,
+        path: &mut Path<'_>,
+        dead: &[(usize, Value)],
+    ) -> Result<bool, Stop> {
         for &(field, node, _) in self.fields.iter().chain(&other.fields) {
+            if is_dead(path, (field, node), dead)? {
+                continue;
+            }
             let mine = self.read_field(path, node, field, Mode::Assume)?;
             let theirs = other.read_field(path, node, field, Mode::Assume)?;
             if !path.decide(Literal::equal(mine, theirs))? {
@@ -210,6 +224,19 @@ impl Store {
         }
         Ok(true)
     }
+}
+
+fn is_dead(
+    path: &mut Path<'_>,
+    (field, node): (usize, Value),
+    dead: &[(usize, Value)],
+) -> Result<bool, Stop> {
+    for &(_, other) in dead.iter().filter(|cell| cell.0 == field) {
+        if path.decide(Literal::equal(node, other))? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// The numbers of local variables of some operations, for [`Store::start`].

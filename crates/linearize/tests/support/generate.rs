@@ -106,6 +106,46 @@ const LINKING: &[&str] = &[
     "READ p.n;",
 ];
 
+/// A lock with a queue of waiting operations, whose nodes only their makers read,
+const HANDING: &[&str] = &[
+    "p = malloc node;",
+    "p = malloc node; p.v = 1;",
+    "p.v = 1;",
+    "<h == NULL;> h = p;",
+    "<h == q; q != NULL;> h = p;",
+    "q = h; h = p;",
+    "q.n = p;",
+    "<p.v == 0;> x = a;",
+    "x = a;",
+    "a = x + 1;",
+    "<h == p;> h = NULL; return x;",
+    "<h == p;> h = NULL;",
+    "<p.n == q; q != NULL;> q.v = 0; return x;",
+    "<p.n == q; q != NULL;> q.v = 0;",
+    "return x;",
+];
+
+/// and numbers that one thread counts down and others count up.
+const STEALING: &[&str] = &[
+    "x = a;",
+    "y = b;",
+    "x = b - 1;",
+    "b = x;",
+    "<b > x;>",
+    "<b <= x;> return 0;",
+    "<a == x;> a = x + 1; return y;",
+    "<a == x;> a = x + 1;",
+    "<a == x;> y = r[x];",
+    "<a != x;>",
+    "<a == y; y < x;> return r[x];",
+    "<a == y; y > x;>",
+    "y = r[x];",
+    "r[x] = k;",
+    "b = x + 1;",
+    "b = x + 1; return 0;",
+    "return y;",
+];
+
 const INVARIANTS: &[&str] = &[
     "invariant (node s) s.v == 0;",
     "invariant (node s) s.n == NULL;",
@@ -135,22 +175,44 @@ pub fn specification(choices: &mut Choices<'_>) -> String {
     for _ in 0..choices.below(3) {
         let _ = writeln!(text, "{}", choices.pick(INVARIANTS));
     }
-    let theme = choices.below(3);
+    let theme = choices.below(5);
     let special = choices.below(12);
     for operation in 0..1 + choices.below(2) {
         let internal = if special == 0 && operation == 1 { "internal " } else { "" };
-        let thread = if special == 1 { " on t" } else { "" };
-        let head = format!("{internal}Op{operation}(int k){thread}");
-        let _ = writeln!(text, "{head}\n    int x; int y; node p; node q;");
-        for _ in 0..[2, 3, 2, 1][choices.below(4)] {
-            match (choices.below(4), theme) {
-                (0, _) => random_step(choices, &mut text),
-                (_, 0) => text.push_str(&format!("    1 {}\n", choices.pick(COUNTING))),
-                (_, 1) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
-                (1, _) => text.push_str(&format!("    * {}\n", choices.pick(COUNTING))),
-                (_, _) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
+        // The deque has an owner.
+        let owned = special == 1 || (theme == 4 && operation == 0 && special.is_multiple_of(2));
+        let thread = if owned { " on t" } else { "" };
+        let steps = [2, 3, 2, 1][choices.below(4)];
+        let mut steps: Vec<String> = (0..steps).map(|_| step(choices, theme)).collect();
+        // Two roles that differ in one sub-operation.
+        let several = (2..5).contains(&special) && operation == 0 || theme >= 3 && special > 1;
+        let roles: &[&str] = if several { &["/one", "/two"] } else { &[""] };
+        for role in roles {
+            let head = format!("{internal}Op{operation}{role}(int k){thread}");
+            let _ = writeln!(text, "{head}\n    int x; int y; node p; node q;");
+            steps.iter().for_each(|step| text.push_str(step));
+            let other = choices.below(steps.len());
+            match choices.below(if theme >= 3 { 3 } else { 1 }) {
+                0 => steps[other] = step(choices, theme),
+                1 if steps.len() > 1 => drop(steps.remove(other)),
+                _ => steps.insert(other, step(choices, theme)),
             }
         }
+    }
+    text
+}
+
+/// A sub-operation, on a line of its own.
+fn step(choices: &mut Choices<'_>, theme: usize) -> String {
+    let mut text = String::new();
+    match (choices.below(4), theme) {
+        (0, _) => random_step(choices, &mut text),
+        (_, 0) => text.push_str(&format!("    1 {}\n", choices.pick(COUNTING))),
+        (_, 3) => text.push_str(&format!("    1 {}\n", choices.pick(HANDING))),
+        (_, 4) => text.push_str(&format!("    1 {}\n", choices.pick(STEALING))),
+        (_, 1) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
+        (1, _) => text.push_str(&format!("    * {}\n", choices.pick(COUNTING))),
+        (_, _) => text.push_str(&format!("    1 {}\n", choices.pick(LINKING))),
     }
     text
 }

@@ -5,6 +5,7 @@
 
 use linearize::language::ast::Relation;
 use linearize::model::{Condition, Expression, LocalKind, Place, Program, Statement, Type};
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 type Values = Vec<Option<i64>>;
@@ -46,8 +47,25 @@ fn number(value: usize) -> i64 {
     i64::try_from(value).expect("small")
 }
 
+/// Identities are multiples of this.
+const ID: i64 = 720_720;
+
 /// Numbers that arguments may be.
 pub const ARGUMENTS: [i64; 4] = [1, 0, -1, 2];
+
+thread_local! {
+    /// How many more sub-operations may be executed.
+    static LEFT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether another sub-operation may be executed; it is then counted.
+fn spend() -> bool {
+    LEFT.with(|left| {
+        let before = left.get();
+        left.set(before.saturating_sub(1));
+        before > 0
+    })
+}
 
 struct Interpreter<'p> {
     program: &'p Program,
@@ -125,7 +143,7 @@ impl Interpreter<'_> {
             Expression::Number(number) => *number,
             Expression::Null => 0,
             // A number of its own, whose rests tell nothing.
-            Expression::Id => 720_720 * number(self.instance),
+            Expression::Id => ID * number(self.instance),
             Expression::Place(place, offset) => self.place(place, locals)? + offset,
             Expression::Sum(left, right) => {
                 self.value(left, locals)? + self.value(right, locals)?
@@ -214,6 +232,9 @@ fn outcomes(
     let mut found = Vec::new();
     let mut work = vec![locals.clone()];
     while let Some(begin) = work.pop() {
+        if !spend() {
+            return found;
+        }
         let mut locals = begin.clone();
         let mut run = Interpreter { program, heap: heap.clone(), instance };
         let ran = run.conditions(&step.conditions, &mut locals).and_then(|()| {
@@ -289,12 +310,21 @@ pub enum Found {
     Violation(String),
     /// None, and all were looked at.
     None,
-    /// None so far, but there were too many states.
+    /// None so far, but there were too many states, or it took too many steps to tell.
     TooMany,
 }
 
-/// Looks at all histories of up to `operations` operations, at most `limit` states.
-pub fn unexplained(program: &Program, operations: usize, limit: usize, which: Histories) -> Found {
+/// What the oracle may spend: states, and sub-operations executed to reach and to explain them.
+#[derive(Clone, Copy)]
+pub struct Limit {
+    pub states: usize,
+    pub steps: usize,
+}
+
+/// Looks at all histories of up to `operations` operations, within the limit.
+pub fn unexplained(program: &Program, operations: usize, limit: Limit, which: Histories) -> Found {
+    LEFT.set(limit.steps);
+    let limit = limit.states;
     let mut cut = false;
     let first = (start(program), Vec::<Running>::new());
     let mut seen = HashSet::from([first.clone()]);
@@ -343,7 +373,11 @@ pub fn unexplained(program: &Program, operations: usize, limit: usize, which: Hi
                     Histories::All => ended(&all[number]),
                     Histories::Ended => all.iter().all(ended),
                 };
-                if judged && !is_linearizable(program, &all) {
+                let refuted = judged && !is_linearizable(program, &all);
+                if LEFT.get() == 0 {
+                    return Found::TooMany;
+                }
+                if refuted {
                     let shown: Vec<_> = all
                         .iter()
                         .map(|one| {
@@ -356,7 +390,7 @@ pub fn unexplained(program: &Program, operations: usize, limit: usize, which: Hi
             }
         }
     }
-    if cut { Found::TooMany } else { Found::None }
+    if cut || LEFT.get() == 0 { Found::TooMany } else { Found::None }
 }
 
 fn invocations(program: &Program, heap: &Heap, operation: usize) -> Vec<Values> {
@@ -413,6 +447,10 @@ fn continues(
         }
         let name = &program.operations[one.operation].name;
         let roles = (0..program.operations.len()).filter(|&r| program.operations[r].name == *name);
+        // Its own identity is a number like any other to it.
+        let mut hints = hints.to_vec();
+        hints.push(ID * number(at + 1));
+        let hints = &hints;
         roles.into_iter().any(|role| {
             let mut states = vec![(heap.clone(), begun(program, role, one))];
             for step in 0..program.operations[role].steps.len() {

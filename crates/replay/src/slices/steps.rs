@@ -6,7 +6,7 @@ use recording::{ReadError, Recording};
 
 /// A stretch of the slice, and what was put in place before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct KeptStretch {
     /// Its thread.
     pub thread: i32,
     /// Its first instruction.
@@ -20,8 +20,8 @@ pub struct Step {
 }
 
 /// The steps of a recording that is an execution slice.
-pub fn steps(recording: &Recording) -> Result<Vec<Step>, ReadError> {
-    let mut steps: Vec<Step> = Vec::new();
+pub fn steps(recording: &Recording) -> Result<Vec<KeptStretch>, ReadError> {
+    let mut steps: Vec<KeptStretch> = Vec::new();
     for (entry, _) in entries(recording.log(0)?) {
         let step = match entry {
             Entry::Image(image) => {
@@ -29,7 +29,7 @@ pub fn steps(recording: &Recording) -> Result<Vec<Step>, ReadError> {
                 let pc = running.map(|thread| thread.pc);
                 let start = Instant { time: image.time, pc };
                 let (thread, skipped) = (image.running, 0);
-                Step { thread, start, end: None, skipped, injected: Vec::new() }
+                KeptStretch { thread, start, end: None, skipped, injected: Vec::new() }
             }
             Entry::Skip(skip) => {
                 if let Some(last) = steps.last_mut() {
@@ -37,7 +37,7 @@ pub fn steps(recording: &Recording) -> Result<Vec<Step>, ReadError> {
                 }
                 let start = Instant { time: skip.time, pc: Some(skip.thread.pc) };
                 let (thread, skipped) = (skip.thread.number, skip.instructions);
-                Step { thread, start, end: None, skipped, injected: skip.writes }
+                KeptStretch { thread, start, end: None, skipped, injected: skip.writes }
             }
             _ => continue,
         };

@@ -6,7 +6,7 @@ use super::{Kept, SaveError, Saved};
 use crate::extract::finish;
 use crate::keep::Keeper;
 use crate::session::Session;
-use crate::timeline::{Standing, Timeline};
+use crate::timeline::{StoppedProcess, Timeline};
 use engine::control::{Goal, Instant};
 use engine::host::RunError;
 use engine::log_listen::LogSink;
@@ -94,37 +94,37 @@ fn image(line: &mut Timeline, at: Instant) -> Result<Vec<(Entry, Vec<u8>)>, RunE
 }
 
 fn stretches(line: &mut Timeline, found: &Found, out: &mut Out) -> Result<(), RunError> {
-    let mut standing = line.seek(found.stretches[0].start)?;
+    let mut process = line.seek(found.stretches[0].start)?;
     let afters = found.stretches.iter().skip(1).map(|next| (&next.before, Some(next)));
     let afters = afters.chain([(&found.after, None)]);
     for (stretch, (gap, next)) in found.stretches.iter().zip(afters) {
-        is_there(&standing, stretch.start, stretch)?;
-        line.go_on(&mut standing, Some(stretch.end))?;
-        is_there(&standing, stretch.end, stretch)?;
-        let at = position(&standing);
+        is_there(&process, stretch.start, stretch)?;
+        line.go_on(&mut process, Some(stretch.end))?;
+        is_there(&process, stretch.end, stretch)?;
+        let at = position(&process);
         let areas = areas(gap);
-        let before: Vec<Vec<u8>> = areas.iter().map(|area| read(&standing, *area)).collect();
+        let before: Vec<Vec<u8>> = areas.iter().map(|area| read(&process, *area)).collect();
         let mut frames = Vec::new();
-        let pc = standing.at.thread.pc;
+        let pc = process.at.thread.pc;
         let handler = stretch.arrival.filter(|arrival| arrival.pc != Some(pc));
         for handler in handler.iter().chain(&gap.handlers) {
-            line.go_on(&mut standing, Some(*handler))?;
-            frames.push(standing.at.thread.general[4]);
+            line.go_on(&mut process, Some(*handler))?;
+            frames.push(process.at.thread.general[4]);
         }
-        line.go_on(&mut standing, next.map_or(found.end, |next| Some(next.start)))?;
+        line.go_on(&mut process, next.map_or(found.end, |next| Some(next.start)))?;
         let mut changes = Changes::default();
         for (area, before) in areas.iter().zip(before) {
-            changes.compare(area.0, &before, &read(&standing, *area));
+            changes.compare(area.0, &before, &read(&process, *area));
         }
-        let mapped = gap.mapped.iter().map(|mapped| mapping(&standing, mapped)).collect();
+        let mapped = gap.mapped.iter().map(|mapped| mapping(&process, mapped)).collect();
         for (start, end, _, _) in gap.mapped.iter().filter(|mapped| mapped.3) {
-            changes.whole(&standing, (*start, end - start));
+            changes.whole(&process, (*start, end - start));
         }
         for frame in frames {
-            changes.whole(&standing, (frame, FRAME));
+            changes.whole(&process, (frame, FRAME));
         }
         let Changes { writes, bytes } = changes;
-        let (time, thread) = (standing.at.time, standing.at.thread.clone());
+        let (time, thread) = (process.at.time, process.at.thread.clone());
         let instructions = gap.instructions;
         let skip = Skip { at, time, instructions, thread, mapped, writes };
         out.put(&Entry::Skip(Box::new(skip)), &bytes);
@@ -133,33 +133,33 @@ fn stretches(line: &mut Timeline, found: &Found, out: &mut Out) -> Result<(), Ru
         out.saved.skipped += gap.instructions;
         out.saved.injected += bytes.len() as u64;
     }
-    out.put(&Entry::Stop(position(&standing)), &[]);
+    out.put(&Entry::Stop(position(&process)), &[]);
     Ok(())
 }
 
-fn position(standing: &Standing) -> Position {
-    let at = &standing.at;
+fn position(process: &StoppedProcess) -> Position {
+    let at = &process.at;
     Position { time: at.time, pc: at.thread.pc, check: at.check }
 }
 
 /// Whether the replay is where the run was.
-fn is_there(standing: &Standing, at: Instant, stretch: &Stretch) -> Result<(), RunError> {
-    let (pc, thread) = (standing.at.thread.pc, standing.at.thread.number);
+fn is_there(process: &StoppedProcess, at: Instant, stretch: &Stretch) -> Result<(), RunError> {
+    let (pc, thread) = (process.at.thread.pc, process.at.thread.number);
     let expected = (at.time, at.pc.unwrap_or(pc), stretch.thread as i32);
-    if (standing.at.time, pc, thread) == expected {
+    if (process.at.time, pc, thread) == expected {
         return Ok(());
     }
     let what = format!(
         "a stretch at tick {} of thread {} is not found again: thread {thread} is at tick {}",
-        at.time, stretch.thread, standing.at.time
+        at.time, stretch.thread, process.at.time
     );
     Err(RunError::Fault { what, pc })
 }
 
-fn mapping(standing: &Standing, mapped: &(u64, u64, i32, bool)) -> MappingData {
+fn mapping(process: &StoppedProcess, mapped: &(u64, u64, i32, bool)) -> MappingData {
     let (start, end, protection, _) = *mapped;
     let module =
-        standing.at.modules.iter().find(|module| (module.start..module.end).contains(&start));
+        process.at.modules.iter().find(|module| (module.start..module.end).contains(&start));
     MappingData {
         start,
         end,
@@ -202,9 +202,9 @@ fn pages((start, length): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
 }
 
 /// What is in memory there; less if some of it is not.
-fn read(standing: &Standing, (address, length): (u64, u64)) -> Vec<u8> {
+fn read(process: &StoppedProcess, (address, length): (u64, u64)) -> Vec<u8> {
     let mut bytes = vec![0; length as usize];
-    let got = standing.read(address, &mut bytes);
+    let got = process.read(address, &mut bytes);
     bytes.truncate(got);
     bytes
 }
@@ -233,9 +233,9 @@ impl Changes {
     }
 
     /// Notes all that is there, but for pages of zeros.
-    fn whole(&mut self, standing: &Standing, range: (u64, u64)) {
+    fn whole(&mut self, process: &StoppedProcess, range: (u64, u64)) {
         for page in pages(range) {
-            let bytes = read(standing, page);
+            let bytes = read(process, page);
             if bytes.iter().any(|byte| *byte != 0) {
                 self.writes.push((page.0, bytes.len() as u64));
                 self.bytes.extend(bytes);

@@ -28,11 +28,11 @@ system_calls! {
 
     // Calls that write nothing into the memory of the caller.
     41 socket(Number, Flags, Number);
-    42 connect(Fd, In(2), Size);
-    49 bind(Fd, In(2), Size);
+    42 connect(Fd, SocketName(2), Size);
+    49 bind(Fd, SocketName(2), Size);
     50 listen(Fd, Number);
     48 shutdown(Fd, Number);
-    44 sendto(Fd, Data(2), Size, Flags, In(5), Size);
+    44 sendto(Fd, Data(2), Size, Flags, SocketName(5), Size);
     46 sendmsg(Fd, Input(MESSAGE), Flags), reads send_reads;
 }
 
@@ -288,7 +288,7 @@ fn outgoing(reading: &mut Reading<'_>, header: u64, content: Content) {
     let (name, vector, count) = (long(0), long(PIECES), long(PIECES + 8));
     let (control, control_length) = (long(CONTROL), long(CONTROL_LENGTH));
     let name_length = reading.word(header.wrapping_add(NAME_LENGTH)).min(LONGEST_NAME);
-    reading.parameters(name, name_length);
+    reading.socket_name(name, name_length);
     reading.vector(vector, count, Some(content));
     // Between its items is padding.
     reading.parameters(control, control_length);

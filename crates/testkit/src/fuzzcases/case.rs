@@ -1,6 +1,6 @@
 //! One case: an instruction between neighbours, the ways out, and what the state must hold.
 
-use super::draft::{Draft, Mask, Patch, RSP};
+use super::builder::{InstructionBuilder, Mask, Patch, RSP};
 use super::layout::{CODE, EXIT_SIZE, READ_ONLY, SCRATCH, STATE_IN};
 use super::operands::{self, byte_register};
 use super::special;
@@ -60,26 +60,26 @@ impl Case {
 }
 
 fn attempt_case(form: Code, address: u64, seed: u64) -> Option<Case> {
-    let mut draft = Draft::new(seed);
-    special::before(&mut draft, form)?;
-    let mut instruction = operands::draw(&mut draft, form)?;
-    special::after(&mut draft, &mut instruction)?;
+    let mut builder = InstructionBuilder::new(seed);
+    special::before(&mut builder, form)?;
+    let mut instruction = operands::draw(&mut builder, form)?;
+    special::after(&mut builder, &mut instruction)?;
     let mut code = Assembler { address, bytes: Vec::new() };
     let branches = is_branch(&instruction);
-    let backward = branches && draft.random.chance(1, 2);
+    let backward = branches && builder.random.chance(1, 2);
     let mut target = address;
     if backward {
         code.exit(1)?;
     }
     let start = code.here();
-    let neighbours = draft.random.chance(1, 2);
+    let neighbours = builder.random.chance(1, 2);
     // The target is known only behind the branch, so a forward branch is encoded twice.
-    let random = draft.random.clone();
+    let random = builder.random.clone();
     for _ in 0..2 {
         code.bytes.truncate((start - address) as usize);
-        draft.random = random.clone();
+        builder.random = random.clone();
         if neighbours {
-            put_neighbours(&mut draft, &mut code, target_register(&instruction), false)?;
+            put_neighbours(&mut builder, &mut code, target_register(&instruction), false)?;
         }
         if branches {
             aim(&mut instruction, target);
@@ -88,7 +88,7 @@ fn attempt_case(form: Code, address: u64, seed: u64) -> Option<Case> {
         code.put(&instruction)?;
         check_form(&code, at, form)?;
         if neighbours {
-            put_neighbours(&mut draft, &mut code, None, true)?;
+            put_neighbours(&mut builder, &mut code, None, true)?;
         }
         code.exit(0)?;
         if branches && !backward {
@@ -97,18 +97,24 @@ fn attempt_case(form: Code, address: u64, seed: u64) -> Option<Case> {
         }
     }
     if branches {
-        aim_indirect(&mut draft, &instruction, target)?;
+        aim_indirect(&mut builder, &instruction, target)?;
     }
-    Some(finish(draft, form, code, start, seed))
+    Some(finish(builder, form, code, start, seed))
 }
 
-fn finish(mut draft: Draft, form: Code, code: Assembler, start: u64, seed: u64) -> Case {
+fn finish(
+    mut builder: InstructionBuilder,
+    form: Code,
+    code: Assembler,
+    start: u64,
+    seed: u64,
+) -> Case {
     for number in 0..16 {
-        if let Some(value) = draft.fixed[number] {
-            draft.patch(STATE_IN + 8 * number as u64, &value.to_le_bytes());
+        if let Some(value) = builder.fixed[number] {
+            builder.patch(STATE_IN + 8 * number as u64, &value.to_le_bytes());
         }
     }
-    let Draft { flags, patches, masks, .. } = draft;
+    let InstructionBuilder { flags, patches, masks, .. } = builder;
     Case { form, address: code.address, start, code: code.bytes, seed, flags, patches, masks }
 }
 
@@ -148,18 +154,22 @@ fn target_register(instruction: &Instruction) -> Option<usize> {
 }
 
 /// Puts the target where an indirect branch finds it; now and then a target that faults.
-fn aim_indirect(draft: &mut Draft, instruction: &Instruction, target: u64) -> Option<()> {
+fn aim_indirect(
+    builder: &mut InstructionBuilder,
+    instruction: &Instruction,
+    target: u64,
+) -> Option<()> {
     let astray = [0, 0x8000_0000_0000, SCRATCH + 64, READ_ONLY, 0x2800_0000];
-    let target = if draft.random.chance(1, 16) { draft.random.pick(&astray) } else { target };
+    let target = if builder.random.chance(1, 16) { builder.random.pick(&astray) } else { target };
     match instruction.flow_control() {
         FlowControl::Return => {
-            let stack = draft.fixed[RSP]?;
-            draft.patch(stack, &target.to_le_bytes());
+            let stack = builder.fixed[RSP]?;
+            builder.patch(stack, &target.to_le_bytes());
         }
         FlowControl::IndirectBranch | FlowControl::IndirectCall => {
             match target_register(instruction) {
-                Some(number) => draft.fix(number, target)?,
-                None => draft.patch(draft.spot, &target.to_le_bytes()),
+                Some(number) => builder.fix(number, target)?,
+                None => builder.patch(builder.spot, &target.to_le_bytes()),
             }
         }
         _ => {}
@@ -170,25 +180,25 @@ fn aim_indirect(draft: &mut Draft, instruction: &Instruction, target: u64) -> Op
 /// A few instructions that any program has around any other: they make flags and registers live
 /// or dead, read and write memory. Before the case's instruction they spare what it relies on.
 fn put_neighbours(
-    draft: &mut Draft,
+    builder: &mut InstructionBuilder,
     code: &mut Assembler,
     spared: Option<usize>,
     after: bool,
 ) -> Option<()> {
-    for _ in 0..draft.random.below(4) {
-        let to = draft.random.below(16) as u32;
-        let relied_on = draft.fixed[to as usize].is_some() || spared == Some(to as usize);
+    for _ in 0..builder.random.below(4) {
+        let to = builder.random.below(16) as u32;
+        let relied_on = builder.fixed[to as usize].is_some() || spared == Some(to as usize);
         if to as usize == RSP || !after && relied_on {
             continue;
         }
-        let instruction = neighbour(draft, to, after)?;
+        let instruction = neighbour(builder, to, after)?;
         code.put(&instruction)?;
     }
     Some(())
 }
 
-fn neighbour(draft: &mut Draft, to: u32, after: bool) -> Option<Instruction> {
-    let random = &mut draft.random;
+fn neighbour(builder: &mut InstructionBuilder, to: u32, after: bool) -> Option<Instruction> {
+    let random = &mut builder.random;
     let from = random.below(16) as u32;
     let (wide, half) = (Register::RAX + to, Register::EAX + to);
     let (wide_from, half_from) = (Register::RAX + from, Register::EAX + from);

@@ -1,67 +1,67 @@
 //! Random operands for an instruction form.
 
-use super::draft::{Draft, RBX, RDI, RSI};
+use super::builder::{InstructionBuilder, RBX, RDI, RSI};
 use super::layout::{SCRATCH, SCRATCH_SIZE, UNMAPPED};
 use iced_x86::{Code, EncodingKind, Instruction, OpCodeOperandKind as Kind, OpKind, Register};
 
 /// An instruction of form `code` with random operands; branch targets are still to be set. None
 /// if the operands that came up contradict each other.
-pub fn draw(draft: &mut Draft, code: Code) -> Option<Instruction> {
+pub fn draw(builder: &mut InstructionBuilder, code: Code) -> Option<Instruction> {
     let mut instruction = Instruction::new();
     instruction.set_code(code);
     let form = code.op_code();
     for operand in 0..form.op_count() {
-        set_operand(draft, &mut instruction, operand, form.op_kind(operand))?;
+        set_operand(builder, &mut instruction, operand, form.op_kind(operand))?;
     }
     Some(instruction)
 }
 
 fn set_operand(
-    draft: &mut Draft,
+    builder: &mut InstructionBuilder,
     instruction: &mut Instruction,
     operand: u32,
     kind: Kind,
 ) -> Option<()> {
-    if let Some(register) = register_for(draft, kind) {
+    if let Some(register) = register_for(builder, kind) {
         instruction.set_op_kind(operand, OpKind::Register);
         instruction.set_op_register(operand, register);
         return Some(());
     }
     match kind {
-        Kind::mem_offs => set_absolute(draft, instruction, operand),
+        Kind::mem_offs => set_absolute(builder, instruction, operand),
         Kind::seg_rSI | Kind::es_rDI | Kind::seg_rDI => {
-            set_string(draft, instruction, operand, kind)
+            set_string(builder, instruction, operand, kind)
         }
         Kind::seg_rBX_al => {
-            let spot = draft.choose_spot(256, false);
-            draft.spot = spot;
-            draft.fix_pointer(RBX, spot)?;
+            let spot = builder.choose_spot(256, false);
+            builder.spot = spot;
+            builder.fix_pointer(RBX, spot)?;
             instruction.set_op_kind(operand, OpKind::Memory);
-            instruction.set_memory_base(draft.pointer_register(RBX));
+            instruction.set_memory_base(builder.pointer_register(RBX));
             instruction.set_memory_index(Register::AL);
             Some(())
         }
         Kind::mem_vsib32x | Kind::mem_vsib64x | Kind::mem_vsib32y | Kind::mem_vsib64y => {
-            set_gathered(draft, instruction, operand, kind)
+            set_gathered(builder, instruction, operand, kind)
         }
         Kind::br64_1 | Kind::br64_4 => {
             instruction.set_op_kind(operand, OpKind::NearBranch64);
             Some(())
         }
         _ if is_immediate(kind) => {
-            set_immediate(draft, instruction, operand, kind);
+            set_immediate(builder, instruction, operand, kind);
             Some(())
         }
-        _ => set_memory(draft, instruction, operand),
+        _ => set_memory(builder, instruction, operand),
     }
 }
 
 /// A register, if the operand kind has one (and, where it may be memory too, chance wants one).
-fn register_for(draft: &mut Draft, kind: Kind) -> Option<Register> {
-    let number = draft.random.below(16) as u32;
-    let either = draft.random.chance(2, 5);
+fn register_for(builder: &mut InstructionBuilder, kind: Kind) -> Option<Register> {
+    let number = builder.random.below(16) as u32;
+    let either = builder.random.chance(2, 5);
     let byte =
-        if draft.random.chance(1, 5) { Register::AH + number % 4 } else { byte_register(number) };
+        if builder.random.chance(1, 5) { Register::AH + number % 4 } else { byte_register(number) };
     Some(match kind {
         Kind::r8_reg | Kind::r8_opcode => byte,
         Kind::r8_or_mem if either => byte,
@@ -120,8 +120,13 @@ fn is_immediate(kind: Kind) -> bool {
     )
 }
 
-fn set_immediate(draft: &mut Draft, instruction: &mut Instruction, operand: u32, kind: Kind) {
-    let value = draft.random.biased();
+fn set_immediate(
+    builder: &mut InstructionBuilder,
+    instruction: &mut Instruction,
+    operand: u32,
+    kind: Kind,
+) {
+    let value = builder.random.biased();
     let second = (0..operand).any(|earlier| {
         matches!(instruction.op_kind(earlier), OpKind::Immediate8 | OpKind::Immediate16)
     });
@@ -160,31 +165,39 @@ pub fn memory_size(instruction: &Instruction) -> u64 {
     }
 }
 
-fn set_memory(draft: &mut Draft, instruction: &mut Instruction, operand: u32) -> Option<()> {
+fn set_memory(
+    builder: &mut InstructionBuilder,
+    instruction: &mut Instruction,
+    operand: u32,
+) -> Option<()> {
     instruction.set_op_kind(operand, OpKind::Memory);
     let size = memory_size(instruction);
     // Legacy SSE faults on unaligned operands of 16 bytes; XSAVE and CMPXCHG16B do too.
     let wide = size >= 16;
     let aligned = wide && (instruction.code().encoding() == EncodingKind::Legacy || size > 32)
-        || draft.random.chance(1, 2);
-    let spot = draft.choose_spot(size, aligned);
-    draft.address(instruction, spot)
+        || builder.random.chance(1, 2);
+    let spot = builder.choose_spot(size, aligned);
+    builder.address(instruction, spot)
 }
 
-fn set_absolute(draft: &mut Draft, instruction: &mut Instruction, operand: u32) -> Option<()> {
-    let spot = draft.choose_spot(8, false);
-    draft.spot = spot;
+fn set_absolute(
+    builder: &mut InstructionBuilder,
+    instruction: &mut Instruction,
+    operand: u32,
+) -> Option<()> {
+    let spot = builder.choose_spot(8, false);
+    builder.spot = spot;
     instruction.set_op_kind(operand, OpKind::Memory);
-    if draft.narrow && spot >> 32 != 0 {
+    if builder.narrow && spot >> 32 != 0 {
         return None;
     }
-    instruction.set_memory_displ_size(if draft.narrow { 4 } else { 8 });
+    instruction.set_memory_displ_size(if builder.narrow { 4 } else { 8 });
     instruction.set_memory_displacement64(spot);
     Some(())
 }
 
 fn set_string(
-    draft: &mut Draft,
+    builder: &mut InstructionBuilder,
     instruction: &mut Instruction,
     operand: u32,
     kind: Kind,
@@ -194,49 +207,49 @@ fn set_string(
         Kind::es_rDI => (OpKind::MemoryESRDI, OpKind::MemoryESEDI, RDI),
         _ => (OpKind::MemorySegRDI, OpKind::MemorySegEDI, RDI),
     };
-    instruction.set_op_kind(operand, if draft.narrow { narrow } else { wide });
+    instruction.set_op_kind(operand, if builder.narrow { narrow } else { wide });
     // Enough room for a few dozen repetitions on either side, or close to an edge.
-    let spot = match draft.random.below(10) {
-        0 => SCRATCH + draft.random.below(64),
-        1 => SCRATCH + SCRATCH_SIZE - draft.random.below(64),
-        2 => SCRATCH + SCRATCH_SIZE / 2 - draft.random.below(64),
-        3 => draft.choose_spot(8, false),
-        _ => SCRATCH + SCRATCH_SIZE / 2 - 1024 + draft.random.below(2048),
+    let spot = match builder.random.below(10) {
+        0 => SCRATCH + builder.random.below(64),
+        1 => SCRATCH + SCRATCH_SIZE - builder.random.below(64),
+        2 => SCRATCH + SCRATCH_SIZE / 2 - builder.random.below(64),
+        3 => builder.choose_spot(8, false),
+        _ => SCRATCH + SCRATCH_SIZE / 2 - 1024 + builder.random.below(2048),
     };
-    draft.spot = spot;
-    draft.fix_pointer(register, spot)
+    builder.spot = spot;
+    builder.fix_pointer(register, spot)
 }
 
 /// A gather: a vector of indices around the base, now and then one that points nowhere.
 fn set_gathered(
-    draft: &mut Draft,
+    builder: &mut InstructionBuilder,
     instruction: &mut Instruction,
     operand: u32,
     kind: Kind,
 ) -> Option<()> {
-    let number = draft.random.below(16) as usize;
+    let number = builder.random.below(16) as usize;
     let wide_vector = matches!(kind, Kind::mem_vsib32y | Kind::mem_vsib64y);
     let wide_index = matches!(kind, Kind::mem_vsib64x | Kind::mem_vsib64y);
     let vector = if wide_vector { Register::YMM0 } else { Register::XMM0 };
-    let scale: u32 = 1 << draft.random.below(4);
-    let base = draft.random.below(16) as usize;
+    let scale: u32 = 1 << builder.random.below(4);
+    let base = builder.random.below(16) as usize;
     let middle = SCRATCH + SCRATCH_SIZE / 2;
-    draft.spot = middle;
+    builder.spot = middle;
     instruction.set_op_kind(operand, OpKind::Memory);
-    draft.fix_pointer(base, middle)?;
-    instruction.set_memory_base(draft.pointer_register(base));
+    builder.fix_pointer(base, middle)?;
+    instruction.set_memory_base(builder.pointer_register(base));
     instruction.set_memory_index(vector + number as u32);
     instruction.set_memory_index_scale(scale);
     let size = if wide_index { 8 } else { 4 };
     let mut bytes = Vec::new();
     for _ in 0..32 / size {
-        let index = if draft.random.chance(1, 24) {
+        let index = if builder.random.chance(1, 24) {
             ((UNMAPPED - middle) / u64::from(scale)) as i64
         } else {
-            draft.random.below(900) as i64 - 450
+            builder.random.below(900) as i64 - 450
         };
         bytes.extend_from_slice(&index.to_le_bytes()[..size]);
     }
-    draft.patch_vector(number, &bytes);
+    builder.patch_vector(number, &bytes);
     Some(())
 }

@@ -4,7 +4,7 @@ use super::rules::RuleArguments;
 use crate::exit::Exit;
 use crate::render::{self, Output};
 use investigate::Case;
-use investigate::check::{Chosen, Found, recorded, screened};
+use investigate::check::{Chosen, RuleFindings, recorded, screened};
 use recording::Recording;
 use serde_json::json;
 use std::path::PathBuf;
@@ -53,19 +53,26 @@ impl Check {
         };
         anyhow::ensure!(!processes.is_empty(), "{} has no process", self.file.display());
         warn_of_time(case.recording(), chosen);
-        let mut found = Found::default();
+        let mut found = RuleFindings::default();
         for process in &processes {
             found.extend(recorded::check(case.session(), *process, chosen, case.notices())?);
         }
+        let findings = found.findings();
         let text = if self.json {
-            render::json::render("check", &found.findings(), json!({ "processes": processes }))
+            let mut result = json!({ "processes": processes });
+            if let Some(leaks) = &found.leaks {
+                result["leaks"] = json!(leaks);
+            }
+            report::json::render("check", &findings, result)
         } else {
-            render::finding::render_all(&found.findings(), output.style()).join("\n")
+            report::finding::render_all(&findings, output.style()).join("\n")
         };
         output.write(&text)?;
-        render::rules::epilogue(&found, &chosen.rules, &rules.also)?;
+        rules.epilogue(&found, &findings)?;
         Ok(match (found.is_empty(), rules.exit_code) {
-            (true, _) if found.unfollowed => Exit::Undecided,
+            (true, _) if found.unfollowed || !chosen.missing(&found.functions).is_empty() => {
+                Exit::Undecided
+            }
             (true, _) => Exit::Clean,
             (false, Some(code)) => Exit::Guest(code),
             (false, None) => Exit::Findings,

@@ -1,17 +1,16 @@
 //! `whydunit correlate`: which variables of a source tree belong together, and who forgot one.
 
-mod explanation;
-mod tables;
-mod text;
-
 use crate::exit::Exit;
-use crate::render::{self, json, sarif, terminal::Paint};
+use crate::render::Output as Destination;
+use ::report::correlate::{explanation, tables, text};
+use ::report::style::Style;
+use ::report::{json, sarif};
 use anyhow::Context;
 use base::Finding;
 use correlate::baseline::Baseline;
 use correlate::database::Database;
 use correlate::library::Library;
-use correlate::rules::{MOST_LEFT, Options};
+use correlate::rules::{BySize, MOST_LEFT, Options};
 use correlate::sources::Exclusions;
 use correlate::tree::{Progress, Silent, Stage};
 use correlate::{Analysis, Request, explain, report, statistics, suppress};
@@ -60,15 +59,16 @@ pub struct Correlate {
 #[derive(clap::Args)]
 #[command(next_help_heading = "Thresholds")]
 struct Thresholds {
-    /// Functions that must obey a rule
-    #[arg(long, value_name = "N", default_value_t = Options::default().min_support)]
-    min_support: u32,
-    /// Functions that must obey it by their own accesses
-    #[arg(long, value_name = "N", default_value_t = Options::default().min_direct_support)]
-    min_direct_support: u32,
-    /// Share of the functions with the left side that must obey, from 0 to 1
-    #[arg(long, value_name = "SHARE", default_value_t = Options::default().min_confidence)]
-    min_confidence: f64,
+    /// Functions that must obey a rule [default: 10; 5 if the tree has fewer than 10,000 functions]
+    #[arg(long, value_name = "N")]
+    min_support: Option<u32>,
+    /// Functions that must obey it by their own accesses [default: 5; 3 in such a tree]
+    #[arg(long, value_name = "N")]
+    min_direct_support: Option<u32>,
+    /// Share of the functions with the left side that must obey, from 0 to 1 [default: 0.8; 0.7 in such
+    /// a tree]
+    #[arg(long, value_name = "SHARE")]
+    min_confidence: Option<f64>,
     /// Statements that may lie between two accesses that are together
     #[arg(long, value_name = "N", default_value_t = Options::default().max_distance)]
     max_distance: u32,
@@ -93,6 +93,9 @@ struct Output {
     /// Print the findings as SARIF 2.1.0
     #[arg(long)]
     sarif: bool,
+    /// Write the answer to a file
+    #[arg(short = 'o', long = "output", value_name = "FILE")]
+    file: Option<PathBuf>,
     /// Show the supporters and violators of a rule, such as 'write(S::a) => any(S::b)'
     #[arg(long, value_name = "RULE", conflicts_with = "sarif")]
     explain: Option<String>,
@@ -128,6 +131,8 @@ impl Correlate {
     /// Runs the analysis and prints what it found.
     pub fn run(self) -> anyhow::Result<Exit> {
         let request = self.request()?;
+        let data = self.output.json || self.output.sarif;
+        let mut destination = Destination::answer(self.output.file.as_deref(), data)?;
         // Everything that can be wrong with the input is read before the long work.
         let accepted = self.accepted.suppressions()?;
         let baseline = self.accepted.baseline()?;
@@ -138,13 +143,14 @@ impl Correlate {
             let explained = if self.output.json {
                 json::result("correlate", explanation::json(&analysis, &rule))
             } else {
-                explanation::text(&analysis, &rule, Paint::new(render::wants_colour()))
+                explanation::text(&analysis, &rule, destination.style())
             };
-            render::print(&explained)?;
+            destination.write(&explained)?;
             return Ok(Exit::Clean);
         }
         if self.output.distribution || self.output.sensitivity {
-            render::print(&self.output.statistics(analysis))?;
+            let text = self.output.statistics(analysis, destination.style());
+            destination.write(&text)?;
             return Ok(Exit::Clean);
         }
         // What is stored is the tree as it is, not what a baseline makes of it.
@@ -152,12 +158,13 @@ impl Correlate {
         let known = baseline.map_or(0, |baseline| analysis.against(&baseline));
         let suppressed = analysis.suppress(&accepted);
         let findings = analysis.findings();
-        self.print(&analysis, &findings, suppressed + known)?;
+        let text = self.report(&analysis, &findings, suppressed + known, destination.style());
+        destination.write(&text)?;
         Ok(if findings.is_empty() { Exit::Clean } else { Exit::Findings })
     }
 
     fn request(&self) -> anyhow::Result<Request> {
-        let share = self.thresholds.min_confidence;
+        let share = self.thresholds.options().min_confidence;
         anyhow::ensure!(
             (0.0..=1.0).contains(&share),
             "--min-confidence is {share}, it must lie between 0 and 1"
@@ -175,6 +182,7 @@ impl Correlate {
             },
             library,
             options: self.thresholds.options(),
+            by_size: self.thresholds.by_size(),
             max_file_size: self.max_file_size << 20,
         })
     }
@@ -198,8 +206,14 @@ impl Correlate {
         self.output.tree_name.clone().or_else(folder).unwrap_or_else(|| "tree".into())
     }
 
-    fn print(&self, analysis: &Analysis, found: &[Finding], silenced: usize) -> anyhow::Result<()> {
-        let report = if self.output.json {
+    fn report(
+        &self,
+        analysis: &Analysis,
+        found: &[Finding],
+        silenced: usize,
+        style: Style,
+    ) -> String {
+        if self.output.json {
             let rules: Vec<_> =
                 analysis.rules.iter().map(|it| text::rule_json(analysis, it)).collect();
             let known = Baseline::of(analysis);
@@ -215,19 +229,27 @@ impl Correlate {
             let meaning = "A function updates a variable and forgets one that goes with it";
             sarif::render(found, &sarif::Kinds::from([(report::KIND, meaning)]))
         } else {
-            let paint = Paint::new(render::wants_colour());
-            text::report(analysis, found, silenced, self.output.limit, paint)
-        };
-        Ok(render::print(&report)?)
+            text::report(analysis, found, silenced, self.output.limit, style)
+        }
     }
 }
 
 impl Thresholds {
+    /// The thresholds that are not given, and may be lowered in a small tree.
+    fn by_size(&self) -> BySize {
+        BySize {
+            support: self.min_support.is_none(),
+            direct_support: self.min_direct_support.is_none(),
+            confidence: self.min_confidence.is_none(),
+        }
+    }
+
     fn options(&self) -> Options {
+        let usual = Options::default();
         Options {
-            min_support: self.min_support,
-            min_direct_support: self.min_direct_support,
-            min_confidence: self.min_confidence,
+            min_support: self.min_support.unwrap_or(usual.min_support),
+            min_direct_support: self.min_direct_support.unwrap_or(usual.min_direct_support),
+            min_confidence: self.min_confidence.unwrap_or(usual.min_confidence),
             max_distance: self.max_distance,
             max_popularity: self.max_popularity,
             max_left: self.max_left,
@@ -237,14 +259,13 @@ impl Thresholds {
 
 impl Output {
     /// The figures that were asked for.
-    fn statistics(&self, analysis: Analysis) -> String {
-        let paint = Paint::new(render::wants_colour());
+    fn statistics(&self, analysis: Analysis, style: Style) -> String {
         let (data, text) = if self.distribution {
             let found = statistics::distribution(&analysis);
-            (json!({"distribution": found}), tables::distribution(&found, paint))
+            (json!({"distribution": found}), tables::distribution(&found, style))
         } else {
             let (_, settings) = statistics::sensitivity(analysis, &Silent);
-            (json!({"sensitivity": settings}), tables::sensitivity(&settings, paint))
+            (json!({"sensitivity": settings}), tables::sensitivity(&settings, style))
         };
         if self.json { json::result("correlate", data) } else { text }
     }

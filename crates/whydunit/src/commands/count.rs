@@ -2,9 +2,8 @@
 
 use super::run::Guest;
 use crate::exit::Exit;
-use crate::render::{self, Output};
+use crate::render::Output;
 use investigate::count::{Report, count};
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit count`.
@@ -34,40 +33,13 @@ impl Count {
         let mut output = Output::of(self.output.as_deref(), self.json)?;
         let (all, outcome) = count(|plan, make| self.guest.run(plan, make))?;
         let report = Report::of(&all);
-        let text = if self.json { render::json::result("count", &report) } else { table(&report) };
+        let text = if self.json {
+            report::json::result("count", &report)
+        } else {
+            report::count::table(&report)
+        };
         self.guest.report(&outcome, &mut Output::Error, false)?;
         output.write(&text)?;
         Ok(self.guest.exit(&outcome))
     }
-}
-
-/// Counts as text.
-pub fn table(report: &Report) -> String {
-    let mut text = String::new();
-    let total = &report.total;
-    let rows = [
-        ("instructions", total.instructions),
-        ("blocks", total.blocks),
-        ("conditional branches", total.branches),
-        ("  taken", total.taken),
-        ("calls", total.calls),
-        ("returns", total.returns),
-        ("loads", total.loads),
-        ("stores", total.stores),
-        ("system calls", total.syscalls),
-    ];
-    for (name, value) in rows {
-        text += &format!("{value:>16}  {name}\n");
-    }
-    let threads: usize = report.processes.values().map(BTreeMap::len).sum();
-    if threads > 1 {
-        for (process, threads) in &report.processes {
-            for (thread, counts) in threads {
-                let count = counts.instructions;
-                text +=
-                    &format!("{count:>16}  instructions of process {process}, thread {thread}\n");
-            }
-        }
-    }
-    text
 }

@@ -1,59 +1,92 @@
-//! `whydunit demo`: the main job on a small built-in program, from its source to the explanation
-//! of its crash. Needs nothing but a C compiler.
+//! `whydunit demo`: three failures of small built-in programs, a crash, a wrong number and a hang, each from
+//! the command to the answer. Needs nothing but a C compiler.
 
-use super::count::table;
-use super::rules::RuleArguments;
 use crate::exit::Exit;
-use crate::render::run::RunReport;
-use crate::render::style::Style;
-use crate::render::{self, Output};
-use anyhow::{Context, bail};
-use engine::host::{self, Job};
-use engine::log_listen::Ears;
-use investigate::check::screened::{self, Patience};
-use investigate::count;
-use investigate::error::fault_or_input;
+use crate::render::{Output, style_of};
+use anyhow::{Context, bail, ensure};
+use report::style::Style;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-const SOURCE: &str = include_str!("../../../../examples/demo/shelf.c");
+/// A failure: what it is, the program, and what is asked about it.
+struct Failure {
+    title: &'static str,
+    program: &'static str,
+    source: &'static str,
+    ask: &'static [&'static str],
+}
+
+const FAILURES: [Failure; 3] = [
+    Failure {
+        title: "A crash: where did the pointer come from?",
+        program: "shelf",
+        source: include_str!("../../../../examples/demo/shelf.c"),
+        ask: &["why"],
+    },
+    Failure {
+        title: "A wrong number (it should be 1560): what was it made from?",
+        program: "bill",
+        source: include_str!("../../../../examples/demo/bill.c"),
+        ask: &["slice", "--no-pager", "--kind", "thin", "--at", "bill.c:35", "--value", "total"],
+    },
+    Failure {
+        title: "A hang: what is it doing, and why does it not end?",
+        program: "queue",
+        source: include_str!("../../../../examples/demo/queue.c"),
+        ask: &["why", "--timeout", "1"],
+    },
+];
 
 /// Arguments of `whydunit demo`.
 #[derive(clap::Args)]
 #[command(
-    after_help = "The program is examples/demo/shelf.c of the source tree. It is built in a \
+    after_help = "The programs are examples/demo/*.c of the source tree. They are built in a \
 temporary folder, which is removed at the end.
 
 Examples:
-  whydunit demo   builds it, runs it, counts it
+  whydunit demo   builds them, and asks about each
 
-Exit codes: 0 all went as it should; 2 there is no C compiler. What it shows: docs/run.md."
+Exit codes: 0 all went as it should; 2 there is no C compiler. What it shows: docs/why.md."
 )]
 pub struct Demo {}
 
 impl Demo {
-    /// Builds the program, runs it to its crash, explains, and counts.
+    /// Builds the programs, and asks about each.
     pub fn run(self) -> anyhow::Result<Exit> {
         let folder = tempfile::Builder::new()
             .prefix("whydunit-demo-")
             .tempdir()
             .context("cannot make a temporary folder")?;
-        // Names of files are shown as seen from here.
-        std::env::set_current_dir(folder.path()).context("cannot enter the temporary folder")?;
-        std::fs::write("shelf.c", SOURCE).context("cannot write the program's source")?;
         let compiler = compiler()?;
-        let style = Style::of(&std::io::stdout());
-
-        build(&compiler, style)?;
-        show_crash(style)?;
-        show_counts(style)?;
-        say(
-            "\nThe report reads from top to bottom: what happened, the line, the values, the calls \
-             that led there.\nNow with a program of yours:  whydunit run -- PROGRAM ARGUMENTS\n",
-        )?;
-        std::env::set_current_dir("/").context("cannot leave the temporary folder")?;
+        let style = style_of(&std::io::stdout());
+        for failure in &FAILURES {
+            say(&format!("{}\n", style.strong(failure.title)))?;
+            build(&compiler, folder.path(), failure, style)?;
+            ask(folder.path(), failure, style)?;
+            say("\n")?;
+        }
+        say("Now with a program of yours:  whydunit why -- PROGRAM ARGUMENTS\n")?;
         Ok(Exit::Clean)
     }
+}
+
+/// Asks as a person would, in the folder of the program.
+fn ask(folder: &Path, failure: &Failure, style: Style) -> anyhow::Result<()> {
+    let program = format!("./{}", failure.program);
+    let shown: Vec<&str> =
+        failure.ask.iter().copied().filter(|word| *word != "--no-pager").collect();
+    show_command(style, &format!("whydunit {} -- {program}", shown.join(" ")))?;
+    let asked = Command::new("/proc/self/exe")
+        .args(failure.ask)
+        .args(["--", &program])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()
+        .context("cannot start whydunit")?;
+    say(&String::from_utf8_lossy(&asked.stdout))?;
+    let answered = asked.status.code().is_some_and(|code| code <= 1);
+    ensure!(answered, "{}", String::from_utf8_lossy(&asked.stderr).trim());
+    Ok(())
 }
 
 fn say(text: &str) -> anyhow::Result<()> {
@@ -79,10 +112,14 @@ fn compiler() -> anyhow::Result<String> {
     }
 }
 
-fn build(compiler: &str, style: Style) -> anyhow::Result<()> {
-    show_command(style, &format!("{compiler} -g -O0 -o shelf shelf.c"))?;
+fn build(compiler: &str, folder: &Path, failure: &Failure, style: Style) -> anyhow::Result<()> {
+    let (program, file) = (failure.program, format!("{}.c", failure.program));
+    std::fs::write(folder.join(&file), failure.source)
+        .context("cannot write a program's source")?;
+    show_command(style, &format!("{compiler} -g -O0 -o {program} {file}"))?;
     let built = Command::new(compiler)
-        .args(["-g", "-O0", "-o", "shelf", "shelf.c"])
+        .args(["-g", "-O0", "-o", program, &file])
+        .current_dir(folder)
         .output()
         .with_context(|| format!("cannot start {compiler}"))?;
     if !built.status.success() {
@@ -93,23 +130,4 @@ fn build(compiler: &str, style: Style) -> anyhow::Result<()> {
         );
     }
     Ok(())
-}
-
-fn show_crash(style: Style) -> anyhow::Result<()> {
-    show_command(style, "whydunit run -- ./shelf")?;
-    let job = Job::new(Path::new("./shelf").into(), Vec::new());
-    let rules = RuleArguments::default().choose()?;
-    let notices = render::notices();
-    let (outcome, found) = screened::screened(job, &rules.chosen, Patience::default(), &notices)?;
-    say(&RunReport::of("shelf".into(), &outcome).with_rules(found.findings()).text(style))
-}
-
-fn show_counts(style: Style) -> anyhow::Result<()> {
-    say("\n")?;
-    show_command(style, "whydunit count -- ./shelf")?;
-    let job = Job::new(Path::new("./shelf").into(), Vec::new());
-    let (counts, _) = count::count(|plan, make| {
-        host::run_with(&Job { plan, ..job }, Ears::for_events(make)).map_err(fault_or_input)
-    })?;
-    say(&table(&count::Report::of(&counts)))
 }

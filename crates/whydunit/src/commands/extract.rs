@@ -1,12 +1,13 @@
 //! `whydunit extract`: a self-contained region out of a longer recording.
 
 use crate::exit::Exit;
-use crate::render;
+use crate::render::{self, Output};
 use anyhow::bail;
 use base::Moment;
 use investigate::Case;
 use investigate::error::of_recording;
 use investigate::moments;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit extract`.
@@ -29,6 +30,9 @@ pub struct Extract {
     /// File to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+    /// Print what was written as JSON to standard output
+    #[arg(long)]
+    json: bool,
     /// Overwrite a file that is there
     #[arg(short, long)]
     force: bool,
@@ -54,7 +58,13 @@ impl Extract {
         let region = (from, to);
         let size = replay::extract(case.session(), &mut line, region, &self.output, self.force)
             .map_err(|error| of_recording(&self.output, error))?;
-        render::note(&format!("wrote {} ({size} bytes)", self.output.display()));
+        match self.json {
+            true => {
+                let result = json!({ "file": self.output, "bytes": size });
+                Output::Standard.write(&report::json::result("extract", result))?;
+            }
+            false => render::note(&format!("wrote {} ({size} bytes)", self.output.display())),
+        }
         Ok(Exit::Clean)
     }
 }

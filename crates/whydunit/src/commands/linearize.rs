@@ -1,20 +1,17 @@
 //! `whydunit linearize`: proves or refutes that a data structure is linearizable.
 
-mod json;
-mod terminal;
-
 use crate::exit::Exit;
+use crate::render::Output;
 use anyhow::Context;
 use clap::ValueEnum;
 use linearize::explore::machine::Memory;
 use linearize::explore::search::Bound;
 use linearize::model::Program;
-use linearize::proof::invariants::believe;
-use linearize::proof::pairs::{Pair, derive};
-use linearize::proof::prefixes;
-use linearize::{Judgement, Verdict, judge};
-use spec::{Diagnostics, Source};
-use std::io::{IsTerminal, Write};
+use linearize::proof::pairs::all_pairs;
+use linearize::{Verdict, judge};
+use report::linearize::{Judged, Outcome, findings, text};
+use report::sarif::Kinds;
+use spec::Source;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -56,9 +53,15 @@ pub struct Linearize {
     /// Let `malloc` give nodes again that were freed
     #[arg(long)]
     reuse: bool,
-    /// Print JSON
-    #[arg(long)]
+    /// Print JSON, alone on standard output
+    #[arg(long, conflicts_with = "sarif")]
     json: bool,
+    /// Print the counterexamples as SARIF 2.1.0
+    #[arg(long)]
+    sarif: bool,
+    /// Write the answer to a file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 /// In which order stores reach memory.
@@ -85,35 +88,25 @@ enum Show {
     Pairs,
 }
 
-/// One file and what came of it.
-struct Judged {
-    source: Source,
-    outcome: Result<Outcome, Diagnostics>,
-    took: Duration,
-}
-
-/// What came of a specification that could be read.
-struct Outcome {
-    program: Program,
-    judgement: Judgement,
-    pairs: Option<Vec<Pair>>,
-}
-
 impl Linearize {
     /// Judges all files and prints what was found.
     pub fn run(self) -> anyhow::Result<Exit> {
-        let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let mut output = Output::answer(self.output.as_deref(), self.json || self.sarif)?;
         let mut all = Vec::new();
         for path in &self.specs {
             all.push(self.judge_file(path)?);
         }
         let text = if self.json {
-            json::render(&all)
+            report::linearize::json::render(&all)
+        } else if self.sarif {
+            let kinds = Kinds::from([(findings::KIND, findings::MEANING)]);
+            report::sarif::render(&findings::findings(&all), &kinds)
         } else {
-            all.iter().map(|judged| terminal::render(judged, colour)).collect()
+            let style = output.style();
+            all.iter().map(|judged| text::render(judged, style)).collect()
         };
-        print(&text)?;
-        Ok(all.iter().map(Judged::exit).max_by_key(|&exit| gravity(exit)).unwrap_or(Exit::Clean))
+        output.write(&text)?;
+        Ok(all.iter().map(exit).max_by_key(|&exit| gravity(exit)).unwrap_or(Exit::Clean))
     }
 
     fn judge_file(&self, path: &PathBuf) -> anyhow::Result<Judged> {
@@ -140,14 +133,12 @@ impl Linearize {
     }
 }
 
-impl Judged {
-    fn exit(&self) -> Exit {
-        match self.outcome.as_ref().map(|outcome| &outcome.judgement.verdict) {
-            Err(_) => Exit::BadInput,
-            Ok(Verdict::Proved) => Exit::Clean,
-            Ok(Verdict::Refuted { .. }) => Exit::Findings,
-            Ok(Verdict::NotProved { .. }) => Exit::Undecided,
-        }
+fn exit(judged: &Judged) -> Exit {
+    match judged.outcome.as_ref().map(|outcome| &outcome.judgement.verdict) {
+        Err(_) => Exit::BadInput,
+        Ok(Verdict::Proved) => Exit::Clean,
+        Ok(Verdict::Refuted { .. }) => Exit::Findings,
+        Ok(Verdict::NotProved { .. }) => Exit::Undecided,
     }
 }
 
@@ -158,21 +149,5 @@ fn gravity(exit: Exit) -> u8 {
         Exit::Findings => 2,
         Exit::Undecided => 1,
         _ => 0,
-    }
-}
-
-fn all_pairs(program: &Program) -> Vec<Pair> {
-    let (claims, _) = believe(program, None);
-    let prefixes = prefixes(program);
-    let both =
-        prefixes.iter().flat_map(|&first| prefixes.iter().map(move |&second| (first, second)));
-    both.map(|(first, second)| derive(program, &claims, first, second)).collect()
-}
-
-/// Writes to standard output; a reader that has gone away is no error.
-fn print(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        _ => Ok(()),
     }
 }

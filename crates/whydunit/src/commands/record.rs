@@ -1,6 +1,7 @@
 //! `whydunit record`: a program to its end, crash or kill, and one file from which all of it can be
 //! seen again.
 
+use super::expose::parse_points;
 use super::run::Guest;
 use crate::exit::Exit;
 use crate::render::{self, Output};
@@ -10,13 +11,14 @@ use engine::host::Record as How;
 use investigate::error::of_recording;
 use investigate::moments;
 use replay::Recorded;
+use serde_json::json;
 use std::path::PathBuf;
 
 /// Arguments of `whydunit record`.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  whydunit record -- ./prog input.txt                  record to prog.whydunit
+  whydunit record -- ./prog input.txt                  record to prog.whydunit; -f if there is one
   whydunit record -o bug.whydunit -- ./prog input.txt
   whydunit record --schedule random:7 -- ./threads     provoke a rare interleaving
   whydunit replay prog.whydunit --check                all of it again, and compared
@@ -30,17 +32,20 @@ pub struct Record {
     /// Overwrite a file that is there
     #[arg(short, long)]
     force: bool,
-    /// Who runs when there are threads: `fair`, `random:SEED` or `pct:DEPTH,SEED`
+    /// Who runs when there are threads: `fair`, `random:SEED` or `pct:DEPTH,SEED[,EVENTS]`
     #[arg(long, default_value = "fair", value_parser = parse_schedule)]
     schedule: Schedule,
     /// Let threads be interrupted inside blocks too, between any two instructions
     #[arg(long)]
     cut: bool,
+    /// Places where threads may be stopped: addresses, with `+` where they are held (for `expose`)
+    #[arg(long, hide = true, value_name = "ADDRESS[+],…")]
+    switch_points: Option<String>,
     /// Run at full speed to this place of the program, and record from there on
-    #[arg(long, value_name = "PLACE[#N]", conflicts_with = "skip")]
+    #[arg(long, value_name = "PLACE[#N]", conflicts_with_all = ["skip", "layout"])]
     from: Option<String>,
     /// Record until this place is reached, counted from the beginning of the region
-    #[arg(long, value_name = "PLACE[#N]", conflicts_with = "length")]
+    #[arg(long, value_name = "PLACE[#N]", conflicts_with_all = ["length", "layout"])]
     to: Option<String>,
     /// Run this many ticks (taken backward branches, returns, indirect jumps) before recording
     #[arg(long, value_name = "N")]
@@ -51,38 +56,48 @@ pub struct Record {
     /// Say nothing when it went well
     #[arg(short, long)]
     quiet: bool,
+    /// Print what was recorded as JSON to standard output
+    #[arg(long)]
+    json: bool,
     #[command(flatten)]
     guest: Guest,
 }
 
 fn parse_schedule(text: &str) -> Result<Schedule, String> {
-    let number = |text: &str| text.parse::<u64>().ok();
-    let parsed = match text.split_once(':') {
-        None if text == "fair" => Some(Schedule::Fair),
-        Some(("random", seed)) => number(seed).map(|seed| Schedule::Random { seed }),
-        Some(("pct", both)) => both.split_once(',').and_then(|(depth, seed)| {
-            Some(Schedule::Pct { depth: depth.parse().ok()?, seed: number(seed)? })
-        }),
-        _ => None,
-    };
-    parsed.ok_or_else(|| {
-        "a schedule is `fair`, `random:SEED` or `pct:DEPTH,SEED`, such as `random:7`".into()
-    })
+    let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
+    let words = rest.split(',').filter(|word| !word.is_empty());
+    let numbers: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+    let depth = |depth: u64| u32::try_from(depth).unwrap_or(u32::MAX);
+    match (kind, &numbers[..]) {
+        ("fair", []) if rest.is_empty() => Ok(Schedule::Fair),
+        ("random", [seed]) => Ok(Schedule::Random { seed: *seed }),
+        ("pct", [deep, seed]) => Ok(Schedule::Pct { depth: depth(*deep), seed: *seed, events: 0 }),
+        ("pct", [deep, seed, events]) => {
+            Ok(Schedule::Pct { depth: depth(*deep), seed: *seed, events: *events })
+        }
+        _ => Err("a schedule is `fair`, `random:SEED` or `pct:DEPTH,SEED[,EVENTS]`, such as \
+                  `random:7`"
+            .into()),
+    }
 }
 
 impl Record {
     /// Records.
     pub fn run(self) -> anyhow::Result<Exit> {
+        let mut output = Output::of(None, self.json)?;
         let mut job = self.guest.job();
         let point = |moment: &Option<String>, ticks: Option<u64>| match (moment, ticks) {
             (Some(moment), _) => moments::point(moment, &job.program).map(Some),
             (None, ticks) => Ok(ticks.map(Point::Ticks)),
         };
         let (from, to) = (point(&self.from, self.skip)?, point(&self.to, self.length)?);
+        if let Some(points) = &self.switch_points {
+            job.switch_points = parse_points(points).map_err(anyhow::Error::msg)?;
+        }
         job.record = Some(How { schedule: self.schedule, cut: self.cut, from, to });
         let path = self.output.clone().unwrap_or_else(|| self.guest.default_file());
-        let recorded = replay::record(&job, &path, self.force || self.output.is_none())
-            .map_err(|error| of_recording(&path, error))?;
+        let recorded =
+            replay::record(&job, &path, self.force).map_err(|error| of_recording(&path, error))?;
         let Recorded { outcome, summary, size } = recorded;
         for note in &outcome.notes {
             render::note(note);
@@ -94,9 +109,16 @@ impl Record {
             );
         }
         self.guest.report(&outcome, &mut Output::Error, false)?;
-        if !self.quiet {
-            let processes = summary.processes.len();
-            let calls: u64 = summary.processes.iter().map(|process| process.system_calls).sum();
+        let processes = summary.processes.len();
+        let calls: u64 = summary.processes.iter().map(|process| process.system_calls).sum();
+        if self.json {
+            let ending = report::run::ending(outcome.ending);
+            let result = json!({
+                "file": path, "bytes": size, "processes": processes, "system_calls": calls,
+                "ending": ending,
+            });
+            output.write(&report::json::result("record", result))?;
+        } else if !self.quiet {
             render::note(&format!(
                 "recorded to {} ({size} bytes, {processes} process{}, {calls} system calls)",
                 path.display(),

@@ -127,8 +127,8 @@ impl Replay {
             all.push(Seen::of(&case, process, &standing)?);
         }
         let text = match self.json {
-            true => render::json::result("replay", &all),
-            false => all.iter().map(render::scene::text).collect(),
+            true => report::json::result("replay", &all),
+            false => all.iter().map(report::scene::text).collect(),
         };
         output.write(&text)?;
         Ok(Exit::Clean)
@@ -153,26 +153,26 @@ impl Replay {
 
     fn show(&self, mut output: Output, reports: &[Report]) -> anyhow::Result<()> {
         if self.json {
-            return output.write(&render::json::result("replay", reports));
+            return output.write(&report::json::result("replay", reports));
         }
         for Report { process, replayed, counts } in reports {
             if let Some(divergence) = &replayed.divergence {
-                eprintln!(
-                    "whydunit: process {process} went another way than recorded, in thread {} at \
-                     tick {}, {:#x}: {}",
+                render::note(&format!(
+                    "the replay of process {process} diverged from the recording in thread {} at tick {}, \
+                     {:#x}: {}",
                     divergence.thread, divergence.time, divergence.pc, divergence.what
-                );
+                ));
             } else if self.check {
-                eprintln!(
-                    "whydunit: process {process} went as recorded: {} checks, {} entries, {} ticks",
+                render::note(&format!(
+                    "process {process} went as recorded: {} checks, {} entries, {} ticks",
                     replayed.checks, replayed.entries, replayed.time
-                );
+                ));
             }
             if let Some(counts) = counts {
                 if reports.len() > 1 {
                     eprintln!("process {process}:");
                 }
-                eprint!("{}", super::count::table(counts));
+                eprint!("{}", report::count::table(counts));
             }
         }
         Ok(())

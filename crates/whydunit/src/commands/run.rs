@@ -1,27 +1,28 @@
 //! `whydunit run`: a program under the engine, with the chosen rules.
 
 mod observe;
+mod saving;
 
 use super::rules::{RuleArguments, Rules};
 use crate::exit::Exit;
-use crate::render::run::RunReport;
 use crate::render::{self, Output};
-use anyhow::Context;
-use engine::config::Children;
+use engine::config::{Children, Layout};
 use engine::host::{self, Ending, Job, Outcome};
-use engine::log_listen::Ears;
+use engine::log_listen::EventSinks;
 use events::count::Counter;
-use events::file::Writer;
 use events::{Consumer, Discard, Plan};
+use investigate::check::coverage::Coverage;
+use investigate::check::leaks::is_leak;
 use investigate::check::screened::{self, Patience};
-use investigate::check::windows::Look;
-use investigate::check::{Found, Watch, quiet};
+use investigate::check::windows::WindowLimits;
+use investigate::check::{RuleFindings, Watch, invalid_calls};
 use investigate::error::fault_or_input;
 use investigate::functions;
 use observe::{Changing, Observe};
+use report::run::RunReport;
+use saving::Saving;
 use std::ffi::OsString;
-use std::fs::File;
-use std::io::BufWriter;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -38,17 +39,20 @@ Examples:
 
 Exit codes: 0 no rule found anything and the program ended by itself, whatever its own exit code; 1 a
 rule found something, or a signal ended the program or a child of it; 2 wrong arguments, or it cannot be
-run; 3 something was suspicious in a long run and could not be decided; 70 a fault of our own. More in
-docs/run.md.")]
+run; 3 something was suspicious in a long run and could not be decided; 70 a fault of our own. docs/run.md.")]
 pub struct Run {
     #[command(flatten)]
     rules: RuleArguments,
     /// Test accesses inline, and check the rules on a replay only if something is suspicious: fast,
-    /// but not all that the rules say can be seen so (docs/rules.md). Without `--rules` this is the way
+    /// but not all that the rules say can be seen so (docs/screening.md). Without `--rules` this is the way
     #[arg(long)]
     screen: bool,
-    /// Follow a suspicious run in full only if it took less than so many seconds of processor time, else only
-    /// what led to suspicions [default: 1, and any with `--screen`]
+    /// Follow so many ticks (branches, roughly) from the beginning in full, screened or not: short runs are
+    /// then checked as a whole [default: 262144, some four million instructions; 0 with `--screen`]
+    #[arg(long, value_name = "TICKS")]
+    follow: Option<u64>,
+    /// Follow a suspicious run in full if it took less than so many seconds of processor time, else only
+    /// what led to suspicions [default: 0; no limit with `--screen`]
     #[arg(long, value_name = "SECONDS")]
     patience: Option<u32>,
     /// Follow at most so many ticks (branches, roughly) of what led there [default: 8388608]
@@ -57,6 +61,9 @@ pub struct Run {
     /// Suspect the run at so many moments without any reason (for tests)
     #[arg(long, value_name = "MOMENTS", hide = true, default_value_t = 0)]
     suspect: u64,
+    /// Say at the end what was checked, and what was not
+    #[arg(short, long)]
+    verbose: bool,
     /// Print the report as JSON to standard output, also if nothing happened
     #[arg(long)]
     json: bool,
@@ -84,12 +91,25 @@ pub struct Guest {
     /// Whether children of the program run under the engine too
     #[arg(long, value_enum, default_value = "follow")]
     children: ChildrenArgument,
+    /// End the program after so many seconds, where it then is; `whydunit why` tells what it was doing
+    #[arg(long, value_name = "SECONDS", value_parser = super::seconds)]
+    timeout: Option<Duration>,
+    /// Where program, heap, stack and mappings go: one of many ways by a number, or any with `native`
+    #[arg(long, value_name = "SEED", value_parser = layout)]
+    layout: Option<Layout>,
     /// Most instructions of one translation (for experiments)
     #[arg(long, hide = true, default_value_t = 64)]
     superblock: usize,
     /// Program and arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROG ARGS")]
     command: Vec<OsString>,
+}
+
+/// A seed, or this run's own chance.
+fn layout(text: &str) -> Result<Layout, String> {
+    let chance = || RandomState::new().build_hasher().finish();
+    let seed = if text == "native" { Some(chance()) } else { text.parse().ok() };
+    seed.map(Layout::of_seed).ok_or_else(|| "a layout is a number, or `native`".to_owned())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -147,53 +167,6 @@ impl Run {
     }
 }
 
-/// The events of the first process, on their way to a file.
-struct Saving {
-    path: PathBuf,
-    writer: Arc<Mutex<Writer<BufWriter<File>>>>,
-}
-
-impl Saving {
-    fn to(path: &Path, emits: bool) -> anyhow::Result<Self> {
-        if !emits {
-            anyhow::bail!(
-                "--save-events has nothing to save; add `--observe memory` or `--observe blocks`"
-            );
-        }
-        let writer = Writer::new(BufWriter::new(render::create(path)?))
-            .with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path: path.to_owned(), writer: Arc::new(Mutex::new(writer)) })
-    }
-
-    fn consumer(&self) -> Save {
-        Save(self.writer.clone())
-    }
-
-    /// Says whether all of it was written.
-    fn finish(self) -> anyhow::Result<()> {
-        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        match writer.error.take() {
-            Some(error) => Err(error).with_context(|| {
-                format!("cannot write {}; the events there are not complete", self.path.display())
-            }),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Passes events on to a file.
-struct Save(Arc<Mutex<Writer<BufWriter<File>>>>);
-
-impl Consumer for Save {
-    fn records(&mut self, bytes: &[u8]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).records(bytes);
-    }
-
-    fn end(&mut self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).end();
-    }
-}
-
 impl Run {
     /// Runs the program under rules.
     fn check(&self, rules: &Rules) -> anyhow::Result<Exit> {
@@ -209,20 +182,30 @@ impl Run {
                  program is followed in full",
             );
         }
-        let (outcome, found) = match screen && !cramped {
+        let lists = chosen.rules.iter().any(is_leak) && !follows;
+        let (outcome, mut found) = match (screen || lists) && !cramped {
             true => {
                 let (job, notices) = (self.guest.job(), render::notices());
-                screened::screened(job, chosen, self.patience(), &notices)?
+                screened::screened(job, chosen, self.patience(screen), &notices)?
             }
             false => self.watch(rules)?,
         };
         outcome.notes.iter().for_each(|note| render::note(note));
-        let report = self.guest.run_report(&outcome).with_rules(found.findings());
+        let report = self.guest.run_report(&outcome).with_rules(&mut found, &outcome);
+        let coverage = found.coverage.clone();
+        let coverage = coverage.unwrap_or_else(|| Coverage::of_whole(&chosen.rules));
+        let report = report.with_coverage(coverage.clone());
         self.guest.write(&report, &mut output, self.json)?;
-        render::rules::epilogue(&found, &chosen.rules, &rules.also)?;
+        rules.epilogue(&found, &report.findings())?;
+        if self.verbose {
+            render::note(&coverage.line());
+        }
         Ok(match (rules.exit_code, found.is_empty()) {
+            (_, true) if found.failure.is_some() => self.guest.exit_with_findings(&outcome),
             (_, true) => match self.guest.exit(&outcome) {
-                Exit::Clean if found.unfollowed => Exit::Undecided,
+                Exit::Clean if found.unfollowed || !chosen.missing(&found.functions).is_empty() => {
+                    Exit::Undecided
+                }
                 exit => exit,
             },
             (Some(code), false) => Exit::Guest(code),
@@ -230,24 +213,37 @@ impl Run {
         })
     }
 
-    /// Whoever asks for a screen wants to know, however long it takes.
-    fn patience(&self) -> Patience {
+    /// Whoever asks for a screen wants to know, however long it takes. Whoever asks for certain rules and for no screen
+    /// has everything followed.
+    fn patience(&self, screen: bool) -> Patience {
         let usual = Patience::default();
         let whole = if self.screen { Duration::MAX } else { usual.whole };
         let whole = self.patience.map_or(whole, |seconds| Duration::from_secs(seconds.into()));
-        let longest = self.window.unwrap_or(usual.look.longest);
-        Patience { whole, look: Look { longest, moments: self.suspect } }
+        let longest = self.window.unwrap_or(usual.limits.longest);
+        let beginning = match (self.screen, screen) {
+            (true, _) => 0,
+            (false, true) => usual.beginning,
+            (false, false) => u64::MAX,
+        };
+        let beginning = self.follow.unwrap_or(beginning);
+        let bounded = self.window.is_none() && !self.screen;
+        Patience {
+            beginning,
+            whole,
+            limits: WindowLimits { longest, moments: self.suspect, bounded },
+        }
     }
 
     /// Checks the rules while the program runs.
-    fn watch(&self, rules: &Rules) -> anyhow::Result<(Outcome, Found)> {
+    fn watch(&self, rules: &Rules) -> anyhow::Result<(Outcome, RuleFindings)> {
         let chosen = &rules.chosen;
         let watch = Watch::new(chosen);
         let mut job = self.guest.job();
         job.resolve = Some(watch.resolver());
-        job.plan = quiet::quietened(watch.plan(), chosen);
+        job.plan = invalid_calls::only_invalid_calls(watch.plan(), chosen);
         let mut make = |process| watch.consumer(process);
-        let outcome = host::run_with(&job, Ears::for_events(&mut make)).map_err(fault_or_input)?;
+        let outcome =
+            host::run_with(&job, EventSinks::for_events(&mut make)).map_err(fault_or_input)?;
         let found = watch.finish(&outcome.crashes);
         Ok((outcome, found))
     }
@@ -285,6 +281,8 @@ impl Guest {
             ChildrenArgument::Native => Children::Native,
         };
         job.superblock_limit = self.superblock.max(1);
+        job.layout = self.layout.unwrap_or_default();
+        job.timeout = self.timeout;
         job
     }
 
@@ -355,7 +353,7 @@ fn run_job(
     job: &Job,
     make: &mut (dyn FnMut(i32) -> Box<dyn Consumer> + Send),
 ) -> anyhow::Result<Outcome> {
-    let outcome = host::run_with(job, Ears::for_events(make)).map_err(fault_or_input)?;
+    let outcome = host::run_with(job, EventSinks::for_events(make)).map_err(fault_or_input)?;
     for note in &outcome.notes {
         render::note(note);
     }

@@ -2,19 +2,19 @@
 
 use super::run::Guest;
 use crate::exit::Exit;
-use crate::render::slice::{dot, instructions, pager, text};
-use crate::render::style::Style;
-use crate::render::{self, Output};
+use crate::render::{self, Output, pager};
 use analyze::slice::ending::Asked;
 use analyze::slice::view::Unfold;
 use analyze::slice::{Follow, Slice as Answer, View};
 use anyhow::{Context, bail};
 use base::{Moment, Position, ThreadNumber};
 use investigate::Case;
+use investigate::slicing::ablation::Ablation;
 use investigate::slicing::instructions::list;
 use investigate::slicing::query::{Chop, NODES};
-use investigate::slicing::without::Without;
 use investigate::slicing::{Execution, Query, save, windows};
+use report::slice::{dot, instructions, text};
+use report::style::Style;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +39,9 @@ pub struct Slice {
     /// The moment to look back from; the crash, or the end, if none is given
     #[arg(long, value_name = "MOMENT")]
     at: Option<Moment>,
+    /// The same, but when the statement there has been executed; what it made if no value is given
+    #[arg(long, value_name = "MOMENT", conflicts_with_all = ["at", "forward"])]
+    after: Option<Moment>,
     /// A value at that moment; everything that the statement used if none is given
     #[arg(long, value_name = "VALUE")]
     value: Vec<String>,
@@ -83,7 +86,7 @@ pub struct Slice {
     no_bypass: bool,
     /// Do without what makes slices precise, to see what it is worth
     #[arg(long, value_enum, value_name = "WHAT", hide = true)]
-    without: Option<WithoutArgument>,
+    ablate: Option<AblationArgument>,
     /// Show code without source by itself, not as part of the call that led there: all of it, or
     /// that of a function
     #[arg(long, value_name = "FUNCTION", num_args = 0..=1, require_equals = true,
@@ -138,11 +141,11 @@ impl From<KindArgument> for Follow {
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum WithoutArgument {
+enum AblationArgument {
     /// Where indirect jumps were seen to lead
     Jumps,
     /// In which frames jumps out of calls landed
-    Landings,
+    NonLocalJumps,
     /// Passing saved registers by
     Saves,
     /// That `xor r,r` and its like use nothing
@@ -151,14 +154,14 @@ enum WithoutArgument {
     Copies,
 }
 
-impl From<WithoutArgument> for Without {
-    fn from(argument: WithoutArgument) -> Self {
+impl From<AblationArgument> for Ablation {
+    fn from(argument: AblationArgument) -> Self {
         match argument {
-            WithoutArgument::Jumps => Self::Jumps,
-            WithoutArgument::Landings => Self::Landings,
-            WithoutArgument::Saves => Self::Saves,
-            WithoutArgument::Idioms => Self::Idioms,
-            WithoutArgument::Copies => Self::Copies,
+            AblationArgument::Jumps => Self::Jumps,
+            AblationArgument::NonLocalJumps => Self::NonLocalJumps,
+            AblationArgument::Saves => Self::Saves,
+            AblationArgument::Idioms => Self::Idioms,
+            AblationArgument::Copies => Self::Copies,
         }
     }
 }
@@ -215,7 +218,8 @@ impl Slice {
         render::note(&format!(
             "saved {} steps to {} ({} bytes): {} instructions are replayed, {} left out, of which \
              {} bytes of memory are put in place; step through it with whydunit step {}",
-            saved.stretches,
+            // What was asked about is the last one.
+            saved.stretches + 1,
             file.display(),
             saved.size,
             saved.kept,
@@ -235,7 +239,7 @@ impl Slice {
         if self.instructions && !self.dot {
             let listed = list(execution, answer);
             let out = match self.json {
-                true => render::json::result("slice", &listed),
+                true => report::json::result("slice", &listed),
                 false => instructions::text(&listed),
             };
             output.write(&out)?;
@@ -262,7 +266,7 @@ impl Slice {
                 bypassed_registers: answer.bypassed,
                 view: &view,
             };
-            render::json::result("slice", &report)
+            report::json::result("slice", &report)
         } else {
             self.text(execution, (asked, answer), &view, output.style())
                 + &without_source(execution, answer, &view).unwrap_or_default()
@@ -275,7 +279,8 @@ impl Slice {
     fn query(&self) -> Query {
         let chop = |at: &Moment| Chop { at: at.clone(), values: self.chop_value.clone() };
         Query {
-            at: self.at.clone(),
+            at: self.at.as_ref().or(self.after.as_ref()).cloned(),
+            after: self.after.is_some(),
             values: self.value.clone(),
             forward: self.forward,
             prune: self.prune.clone(),
@@ -286,7 +291,7 @@ impl Slice {
             depth: self.depth.unwrap_or(u32::MAX),
             nodes: self.nodes,
             bypass: !self.no_bypass,
-            without: self.without.map(Without::from),
+            ablation: self.ablate.map(Ablation::from),
             ..Query::new(self.kind.into())
         }
     }
@@ -312,28 +317,27 @@ impl Slice {
         style: Style,
     ) -> String {
         let (statements, executions) = (view.statements.len(), answer.executions());
+        let cut = match view.cut {
+            true => format!(
+                ", cut: only the {} executions nearest to it are shown, --nodes N shows more",
+                self.nodes
+            ),
+            false => String::new(),
+        };
         let mut out = format!(
-            "{}: {statements} statements, {executions} of {} instructions looked at\n",
+            "{}: {statements} statements, {executions} of {} instructions looked at{cut}\n",
             asked.words, answer.walked
         );
+        if view.statements.is_empty() {
+            out += "nobody wrote it: it is as it was when the program was loaded\n";
+        }
         if let Some((windows, all)) = execution.observed {
             out += &format!(
                 "(nothing before the last {windows} of {all} parts of the recording was needed; \
                  #-1 is a last execution)\n"
             );
         }
-        for (number, statement) in view.statements.iter().enumerate() {
-            out += &text::statement(number + 1, statement, style);
-            out += &text::reasons(view, number, text::MOST_REASONS, style);
-        }
-        if view.cut {
-            out += &format!(
-                "dependences are shown for the {} executions nearest to the question; --nodes N \
-                 shows more\n",
-                self.nodes
-            );
-        }
-        out
+        out + &text::statements(view, !self.unfold.is_empty(), style)
     }
 }
 

@@ -1,9 +1,10 @@
 //! `whydunit step`: from one statement of a saved slice to the next, with the values it really had.
 
 use crate::exit::Exit;
-use crate::render::{self, step as show};
+use crate::render::{self, Output};
 use anyhow::{Context, bail};
 use investigate::stepping::Stepper;
+use report::step as show;
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::PathBuf;
 
@@ -29,6 +30,9 @@ pub struct Step {
     /// Print all steps as JSON
     #[arg(long, conflicts_with = "commands")]
     json: bool,
+    /// Write them to a file
+    #[arg(short, long, value_name = "FILE", requires = "json")]
+    output: Option<PathBuf>,
 }
 
 impl Step {
@@ -36,12 +40,12 @@ impl Step {
     pub fn run(self) -> anyhow::Result<Exit> {
         let mut stepper = Stepper::open(&self.file, render::notices())?;
         if self.json {
-            let text = render::json::result("step", show::all(&mut stepper)?);
-            render::print(&text).context("standard output")?;
+            let text = report::json::result("step", show::all(&mut stepper)?);
+            Output::answer(self.output.as_deref(), true)?.write(&text)?;
             return Ok(Exit::Clean);
         }
         print(&show::opening(&stepper))?;
-        print(&show::step(&mut stepper)?)?;
+        print(&show::step(&mut stepper, style())?)?;
         if self.commands.is_empty() {
             return interact(&mut stepper);
         }
@@ -53,6 +57,10 @@ impl Step {
         }
         Ok(Exit::Clean)
     }
+}
+
+fn style() -> report::style::Style {
+    render::style_of(&std::io::stdout())
 }
 
 fn print(text: &str) -> anyhow::Result<()> {
@@ -154,5 +162,5 @@ fn moved(
         let end = if from == 0 { "first" } else { "last" };
         return Ok(format!("this is the {end} step\n"));
     }
-    show::step(stepper)
+    show::step(stepper, style())
 }

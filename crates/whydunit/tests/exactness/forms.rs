@@ -91,7 +91,7 @@ fn follow<'log>(
     }
 }
 
-/// A branch to nowhere faults late under the engine (ARCHITECTURE.md, "Exactness").
+/// A branch to nowhere faults late under the engine (docs/internals/tests.md).
 fn branches(step: &Step) -> bool {
     step.code.flow_control() != FlowControl::Next
 }

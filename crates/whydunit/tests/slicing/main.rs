@@ -6,11 +6,12 @@ mod reference;
 #[path = "../support/mod.rs"]
 mod support;
 
+use analyze::dependence::Trace;
 use analyze::dependence::control::Control;
 use analyze::dependence::trace::{Item, Past};
-use analyze::dependence::{Moment, Trace};
 use analyze::semantics::Parts;
 use analyze::slice::{Follow, Members, Question, Wants};
+use base::StepCount;
 use events::Consumer;
 use reference::{Limits, Options, Reference, Seed};
 use std::collections::BTreeSet;
@@ -28,11 +29,17 @@ impl Consumer for Chunks {
     }
 }
 
+/// What slices are made from.
+const PLAN: &str = r#"{"observe": {"execution": "Addresses", "syscalls": "Ranges"}}"#;
+
 /// Runs a program and keeps its stream.
 fn stream(program: &Path) -> Vec<Vec<u8>> {
-    let file = program.with_extension("events");
-    let run = support::tool(&["run", "--observe", "memory", "--save-events"])
+    let (file, plan) = (program.with_extension("events"), program.with_extension("plan"));
+    std::fs::write(&plan, PLAN).expect("a plan");
+    let run = support::tool(&["run", "--save-events"])
         .arg(&file)
+        .arg("--plan")
+        .arg(&plan)
         .arg("--")
         .arg(program)
         .output()
@@ -126,12 +133,13 @@ impl Case {
         options: &Options,
         limits: &Limits,
     ) -> Question<'q> {
-        let mut question = Question::new(thread, Moment(moment), wants, follow);
+        let mut question = Question::new(thread, StepCount(moment), wants, follow);
         question.control = Some(&self.control);
         question.nodes = 1 << 24;
         question.bypass = options.bypass;
         question.prune_parts = options.prune_parts;
         question.prune_memory.clone_from(&options.prune_memory);
+        question.constants.clone_from(&options.constants);
         question.threads.clone_from(&limits.threads);
         question.depth = limits.depth.unwrap_or(u32::MAX);
         question
@@ -223,7 +231,7 @@ impl Case {
     /// What an instruction defines, at so many parts of eight of the way, as something to ask
     /// about.
     fn seed(&self, eighths: u64) -> Seed {
-        let before = Moment(self.trace.len() * eighths / 8 + eighths);
+        let before = StepCount(self.trace.len() * eighths / 8 + eighths);
         let executed = self.trace.last_executed(None, before).expect("executed");
         let meaning = &self.trace.blocks.statics[executed.instruction as usize].meaning;
         let written = meaning.writes().filter_map(|slot| {
@@ -237,9 +245,15 @@ impl Case {
     }
 }
 
+/// Memory of a program that cannot be written to.
+fn constants(program: &Path) -> Vec<(u64, u64)> {
+    let program = opened(program);
+    analyze::slice::constants(&program)
+}
+
 fn members(moments: &BTreeSet<u64>) -> Members {
     let mut members = Members::default();
-    moments.iter().for_each(|moment| members.add(Moment(*moment)));
+    moments.iter().for_each(|moment| members.add(StepCount(*moment)));
     members
 }
 
@@ -248,7 +262,8 @@ fn members(moments: &BTreeSet<u64>) -> Members {
 fn compare(program: &Path, bypass: bool) -> usize {
     let case = Case::of(program);
     let (results, bytes) = written(&case.trace);
-    let options = Options { bypass, ..Options::default() };
+    let constants = if bypass { constants(program) } else { Vec::new() };
+    let options = Options { bypass, constants, ..Options::default() };
     let reference = case.reference(options.clone());
     let all = Limits::default();
     let mut total = 0;
@@ -314,7 +329,7 @@ fn what_is_dropped_is_the_same_when_it_is_made_again() {
     for number in 0..bytes / 8 {
         for moment in [all.len(), all.len() / 2] {
             let wants = Wants { memory: vec![(results + number * 8, 8)], ..Wants::default() };
-            let mut question = Question::new(1, Moment(moment), wants, Follow::Full);
+            let mut question = Question::new(1, StepCount(moment), wants, Follow::Full);
             question.control = Some(&control);
             let (one, other) = (question.answer(&all), question.answer(&few));
             assert_eq!(one.nodes, other.nodes);
@@ -436,4 +451,71 @@ fn programs_about_threads() {
 #[test]
 fn programs_about_jumps_out_of_calls() {
     written_by_hand("jumps", 17);
+}
+
+/// Programs whose result is made from what a function named `chosen` makes, or is not if their name says
+/// so: the judge shares the graph of control flow with the tool, this test does not.
+fn hangs_on_what_was_chosen(name: &str, follows: &[Follow]) {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let file = here.join("../../tests/programs/slices").join(name).with_extension("c");
+    let source = std::fs::read_to_string(&file).expect("the programs");
+    let names: Vec<&str> = source
+        .lines()
+        .filter_map(|line| line.strip_prefix("PROGRAM ")?.split_once('('))
+        .map(|(name, _)| name)
+        .collect();
+    for level in LEVELS {
+        let program = build(&format!("chosen-{name}{}", level[0]), &file, level);
+        let options =
+            Options { bypass: true, constants: constants(&program), ..Options::default() };
+        let (case, program) = (Case::of(&program), opened(&program));
+        let (results, bytes) = written(&case.trace);
+        assert_eq!(bytes, names.len() as u64 * 8);
+        for (number, name) in (0u64..).zip(&names) {
+            for follow in follows {
+                let wants = Wants { memory: vec![(results + number * 8, 8)], ..Wants::default() };
+                let end = (1, case.trace.len());
+                let limits = Limits::default();
+                let slice =
+                    case.question(end, wants, *follow, &options, &limits).answer(&case.trace);
+                let is_chosen = slice.counts.keys().any(|(_, id)| {
+                    let pc = case.trace.blocks.statics[*id as usize].pc;
+                    let place = program.symbolise(base::Address(pc)).place();
+                    place.function.as_deref() == Some("chosen")
+                });
+                let what = format!("{name} at {}, {follow:?}", level[0]);
+                assert_eq!(is_chosen, !name.ends_with("_not"), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_indirect_jump_that_went_one_way_is_a_decision() {
+    hangs_on_what_was_chosen("indirect", &[Follow::Full]);
+}
+
+#[test]
+fn a_system_call_is_made_from_what_it_is_given() {
+    hangs_on_what_was_chosen("kernel", &[Follow::Thin]);
+}
+
+#[test]
+fn an_entry_of_a_constant_table_stands_for_its_index() {
+    hangs_on_what_was_chosen("constant", &[Follow::Thin]);
+}
+
+#[test]
+fn programs_about_constant_tables() {
+    written_by_hand("constant", 4);
+}
+
+#[test]
+fn programs_about_indirect_jumps() {
+    written_by_hand("indirect", 6);
+}
+
+#[test]
+fn programs_about_system_calls() {
+    written_by_hand("kernel", 4);
 }

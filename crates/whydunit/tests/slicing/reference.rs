@@ -20,7 +20,7 @@ use events::decode::Record;
 use events::{Decoder, Event};
 use iced_x86::Instruction;
 use stack::Machine;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::rc::Rc;
 
 /// A definition: by which execution, from which definitions.
@@ -56,6 +56,8 @@ pub struct Options {
     pub bypass: bool,
     pub prune_parts: Parts,
     pub prune_memory: Vec<(u64, u64)>,
+    /// Memory that nobody can write to.
+    pub constants: Vec<(u64, u64)>,
     pub seed: Option<Seed>,
 }
 
@@ -97,12 +99,24 @@ pub struct Reference<'a> {
     saved: HashMap<usize, Saved>,
     threads: HashMap<u32, Thread>,
     thread: u32,
+    /// The system calls of each thread that are still to come.
+    calls: HashMap<u32, VecDeque<Call>>,
     frames: usize,
     options: Options,
     /// The definitions of the seed, once it has been sown.
     sown: BTreeSet<usize>,
     /// Instruction number of each execution.
     pub moments: Vec<u64>,
+}
+
+/// A system call, and what it is made from: its answer, what it writes.
+#[derive(Clone, Default)]
+struct Call {
+    number: u64,
+    answer: i64,
+    read: Vec<(u64, u64)>,
+    written: Option<Vec<(u64, u64)>>,
+    made_from: [Vec<(usize, Kind)>; 2],
 }
 
 /// An instruction of the program.
@@ -131,6 +145,7 @@ impl<'a> Reference<'a> {
             saved: HashMap::new(),
             threads: HashMap::new(),
             thread: 0,
+            calls: calls(stream),
             frames: 0,
             options,
             sown: BTreeSet::new(),
@@ -231,6 +246,9 @@ impl<'a> Reference<'a> {
         if let Some(uses) = &meaning.decides {
             self.executions[by].decision = self.used(meaning, uses, accesses);
         }
+        if meaning.form == Form::Syscall {
+            self.give();
+        }
         if let Some(operation) = meaning.repeats {
             self.string(by, operation, completed, accesses);
         } else if completed && !self.restore(by, meaning, accesses) {
@@ -269,26 +287,107 @@ impl<'a> Reference<'a> {
         }
     }
 
+    /// What the system call that is made now is given.
+    fn give(&mut self) {
+        let next = self.calls.get(&self.thread).and_then(VecDeque::front).cloned();
+        // The last call of a thread does not return.
+        let Some(call) = next else { return };
+        let (values, places) = taken(call.number, call.answer);
+        let mut answers = self.of_parts(values, Kind::Value);
+        let mut writes = self.of_parts(values, Kind::Address);
+        for made_from in [&mut answers, &mut writes] {
+            made_from.extend(self.of_parts(places, Kind::Address));
+            for (address, bytes) in &call.read {
+                made_from.extend(self.of_bytes(*address, *bytes));
+            }
+        }
+        let own = self.calls.get_mut(&self.thread).and_then(VecDeque::front_mut);
+        own.expect("just looked at").made_from = [answers, writes];
+    }
+
     fn system_call(&mut self, number: u64, arguments: &[u64; 6], answer: i64) {
         // The call belongs to the thread's last instruction, which is in the slice with it.
         let by = self.thread().last;
         let form = self.form(by);
         assert_eq!(form, Form::Syscall, "a system call follows its instruction");
-        let made = self.define(by, Vec::new());
+        let call = self.calls.get_mut(&self.thread).and_then(VecDeque::pop_front);
+        let call = call.expect("seen before");
+        assert_eq!((call.number, call.answer), (number, answer));
+        let [answers, writes] = call.made_from;
+        let made = self.define(by, answers);
         for part in Parts::general(0, 0, 8).iter() {
             self.thread().parts.insert(part, made);
         }
         if number == RT_SIGRETURN {
             self.resume();
         }
-        for (address, bytes) in
+        let mut written = call.written.unwrap_or_else(|| {
             analyze::dependence::system_calls::written(number, arguments, answer)
-        {
+        });
+        written.extend(mapped(number, arguments, answer));
+        let made = self.define(by, writes);
+        for (address, bytes) in written {
             if bytes < 1 << 16 {
                 self.bytes.extend((address..address + bytes).map(|byte| (byte, made)));
             }
         }
     }
+}
+
+/// Registers that a system call's answer is made from, and those that say where things are. By hand, for
+/// the calls that the programs of these tests make.
+fn taken(number: u64, answer: i64) -> (Parts, Parts) {
+    let [a, b, c, d, e, f] = [7, 6, 2, 10, 8, 9].map(|number| Parts::general(number, 0, 8));
+    let none = Parts::NONE;
+    match number {
+        0 | 1 => (c, a | b),                               // read, write
+        2 => (b | c, a),                                   // open
+        3 => (none, a),                                    // close
+        8 => (b | c, a),                                   // lseek
+        9 if answer >= 0 => (none, a | b | c | d | e | f), // mmap
+        13 | 14 => (a | d, b | c),                         // rt_sigaction, rt_sigprocmask
+        15 | 39 | 186 => (none, none),                     // rt_sigreturn, getpid, gettid
+        22 => (none, a),                                   // pipe
+        24 => (none, none),                                // sched_yield
+        56 => (a, b | c | d | e),                          // clone
+        60 | 231 => (a, none),                             // exit, exit_group
+        62 | 200 => (a | b, none),                         // kill, tkill
+        131 => (none, a | b),                              // sigaltstack
+        158 => (a | b, none),                              // arch_prctl
+        202 => (b | c | f, a | d | e),                     // futex
+        234 => (a | b | c, none),                          // tgkill
+        318 => (b | c, a),                                 // getrandom
+        other => panic!("the programs of these tests do not call {other}"),
+    }
+}
+
+/// What `mmap` has mapped.
+fn mapped(number: u64, arguments: &[u64; 6], answer: i64) -> Option<(u64, u64)> {
+    (number == 9 && answer >= 0).then_some((answer as u64, arguments[1]))
+}
+
+/// The system calls of each thread, in order.
+fn calls(stream: &[Vec<u8>]) -> HashMap<u32, VecDeque<Call>> {
+    let mut decoder = Decoder::default();
+    let mut found: HashMap<u32, VecDeque<Call>> = HashMap::new();
+    let (mut thread, mut next) = (0, Call::default());
+    for chunk in stream {
+        let each = |event: Event| match event {
+            Event::Thread(number) => thread = number,
+            Event::Kernel { address, length, write } => {
+                let written = next.written.get_or_insert_default();
+                let list = if write { written } else { &mut next.read };
+                list.push((address, length));
+            }
+            Event::Syscall { number, answer, .. } => {
+                let call = Call { number, answer, ..std::mem::take(&mut next) };
+                found.entry(thread).or_default().push_back(call);
+            }
+            _ => {}
+        };
+        decoder.events(chunk, each).expect("well formed");
+    }
+    found
 }
 
 /// Every instruction of the stream.

@@ -24,8 +24,8 @@ pub fn build_file(source: &Path, name: &str, flags: &[&str]) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     std::fs::create_dir_all(&folder).expect("a folder");
     // Tests run at the same time: nobody must execute a half-written file.
-    let (program, fresh) =
-        (folder.join(name), folder.join(format!("{name}-{}", std::process::id())));
+    let by = format!("{}-{:?}", std::process::id(), std::thread::current().id());
+    let (program, fresh) = (folder.join(name), folder.join(format!("{name}-{by}")));
     let built = Command::new(compiler).arg(source).arg("-o").arg(&fresh).args(flags).output();
     let built = built.expect("a compiler");
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -55,12 +55,20 @@ pub fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Every part is in the text, each behind the one before.
+/// Every part is in the text, each behind the one before. Where lines are broken does not matter: that depends on
+/// how long paths are.
 pub fn assert_in_order(text: &str, parts: &[&str]) {
-    let mut rest = text;
+    let flat = |text: &str| {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let end = if text.ends_with(' ') { " " } else { "" };
+        let start = if text.starts_with(' ') { " " } else { "" };
+        format!("{start}{words}{end}")
+    };
+    let all = flat(text);
+    let mut rest = all.as_str();
     for part in parts {
-        match rest.find(part) {
-            Some(at) => rest = &rest[at + part.len()..],
+        match rest.find(&flat(part)) {
+            Some(at) => rest = &rest[at + flat(part).len()..],
             None => panic!("{part:?} is missing, or not behind the others, in\n{text}"),
         }
     }

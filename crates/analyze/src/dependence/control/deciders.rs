@@ -8,7 +8,7 @@ pub fn parents(nodes: &[Node]) -> Vec<Vec<u64>> {
     let after = post_dominators(nodes);
     let mut parents = vec![Vec::new(); nodes.len()];
     for (number, node) in (0u32..).zip(nodes) {
-        if node.next.len() < 2 {
+        if !node.decides() {
             continue;
         }
         for next in &node.next {
@@ -135,14 +135,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Nodes numbered as given; those without successors leave.
+    /// Nodes numbered as given; those without successors leave, and those that lead to this number.
+    const LEAVES: u32 = 9;
+
     fn graph(edges: &[&[u32]]) -> Vec<Node> {
         let node = |(number, next): (usize, &&[u32])| {
             let mut next = next.to_vec();
             next.sort_unstable();
             next.dedup();
-            let (at, leaves) = (number as u64, next.is_empty());
-            Node { start: at, last: at, next, leaves }
+            let leaves = next.is_empty() || next.contains(&LEAVES);
+            next.retain(|next| *next != LEAVES);
+            let at = number as u64;
+            Node { start: at, last: at, next, leaves, linkage: false }
         };
         edges.iter().enumerate().map(node).collect()
     }
@@ -171,10 +175,21 @@ mod tests {
         assert_eq!(parents, [vec![], vec![0], vec![0], vec![3], vec![3], vec![]]);
     }
 
+    #[test]
+    fn a_jump_that_may_leave_decides_about_all_that_follows() {
+        // 0: jump → 1 or out; 1 → 2
+        let nodes = graph(&[&[1, LEAVES], &[2], &[]]);
+        assert_eq!(parents(&nodes), [vec![], vec![0], vec![0]]);
+        // The same through the linker's jump: it has no say.
+        let mut nodes = nodes;
+        nodes[0].linkage = true;
+        assert_eq!(parents(&nodes), [vec![], vec![], vec![]]);
+    }
+
     proptest! {
         #[test]
         fn dependences_are_those_of_the_definition(
-            edges in prop::collection::vec(prop::collection::vec(0u32..9, 0..3), 9)
+            edges in prop::collection::vec(prop::collection::vec(0u32..10, 0..3), 9)
         ) {
             let edges: Vec<&[u32]> = edges.iter().map(Vec::as_slice).collect();
             let nodes = graph(&edges);
@@ -187,7 +202,7 @@ mod tests {
             let parents = parents(&nodes);
             for x in 0..nodes.len() as u32 {
                 for (b, branch) in (0u32..).zip(&nodes) {
-                    let depends = branch.next.len() > 1
+                    let depends = branch.decides()
                         && branch.next.iter().any(|s| comes_after(&nodes, *s, x, &extra))
                         && (x == b || !comes_after(&nodes, b, x, &extra));
                     prop_assert_eq!(parents[x as usize].contains(&branch.last), depends, "{} on {}", x, b);

@@ -1,7 +1,7 @@
 //! Finds the graph of control flow in the code: from everything that executed on, through the bytes of
 //! what did not.
 
-use super::{Code, Node};
+use super::{Code, Node, linkage, tables};
 use crate::dependence::Trace;
 use crate::dependence::block::Blocks;
 use crate::semantics::Form;
@@ -12,10 +12,13 @@ use std::collections::BTreeSet;
 /// Code that leads nowhere near an exit is not followed any further than this.
 const MOST_INSTRUCTIONS: usize = 4 << 20;
 
+/// An instruction, as far as control is concerned.
 #[derive(Clone, Copy)]
-struct Step {
-    next: u64,
-    form: Form,
+pub struct ControlStep {
+    /// Where the next one is.
+    pub next: u64,
+    /// What it is to control.
+    pub form: Form,
 }
 
 /// Where an instruction can lead; most have one way or two.
@@ -57,13 +60,18 @@ impl FromIterator<u64> for Ways {
 
 pub struct Finder<'a> {
     code: &'a dyn Code,
-    steps: FxHashMap<u64, Step>,
+    steps: FxHashMap<u64, ControlStep>,
     /// Their addresses, in order.
     order: Vec<u64>,
     entries: FxHashSet<u64>,
+    /// Where indirect jumps lead, seen or by their tables.
     jumps: FxHashMap<u64, BTreeSet<u64>>,
+    /// Jumps all of whose targets are known.
+    complete: FxHashSet<u64>,
+    /// Jumps of the linker's.
+    linkage: FxHashSet<u64>,
     /// Where jumps out of calls landed.
-    landings: FxHashMap<u64, BTreeSet<u64>>,
+    non_local_jumps: FxHashMap<u64, BTreeSet<u64>>,
     /// Jumps that left frames, and were not seen to lead anywhere else.
     unwinders: FxHashSet<u64>,
     executed: FxHashSet<u64>,
@@ -71,8 +79,8 @@ pub struct Finder<'a> {
 }
 
 impl<'a> Finder<'a> {
-    /// Finds the code that a trace executed, and where it leads.
-    pub fn new(trace: &Trace, code: &'a dyn Code) -> Self {
+    /// Finds the code that a trace executed, and that of some functions, and where it leads.
+    pub fn new(trace: &Trace, code: &'a dyn Code, functions: &[u64]) -> Self {
         let blocks = &trace.blocks;
         let mut finder = Self {
             code,
@@ -80,13 +88,15 @@ impl<'a> Finder<'a> {
             order: Vec::new(),
             entries: trace.called.clone(),
             jumps: FxHashMap::default(),
-            landings: FxHashMap::default(),
+            complete: FxHashSet::default(),
+            linkage: FxHashSet::default(),
+            non_local_jumps: FxHashMap::default(),
             unwinders: FxHashSet::default(),
             executed: executed(blocks, &trace.taken),
             factory: InstructionInfoFactory::new(),
         };
         for known in &blocks.statics {
-            let step = Step { next: known.next(), form: known.meaning.form };
+            let step = ControlStep { next: known.next(), form: known.meaning.form };
             finder.steps.insert(known.pc, step);
             if let (Form::Call(target), true) = (step.form, finder.executed.contains(&known.pc)) {
                 finder.entries.insert(target);
@@ -96,14 +106,60 @@ impl<'a> Finder<'a> {
             let pc = blocks.statics[*jump as usize].pc;
             finder.jumps.entry(pc).or_default().insert(*target);
         }
-        for (call, target) in &trace.landings {
+        for (call, target) in &trace.non_local_jumps {
             let pc = blocks.statics[*call as usize].pc;
-            finder.landings.entry(pc).or_default().insert(*target);
+            finder.non_local_jumps.entry(pc).or_default().insert(*target);
         }
         let unwinders = trace.unwinders.iter().map(|jump| blocks.statics[*jump as usize].pc);
         finder.unwinders = unwinders.filter(|pc| !finder.jumps.contains_key(pc)).collect();
+        let stubs = blocks.statics.iter().filter(|known| {
+            known.meaning.form == Form::IndirectJump && known.meaning.decides.is_none()
+        });
+        let stubs = stubs.map(|known| known.pc).collect();
+        finder.linkage = linkage::find(code, &finder.steps, &finder.jumps, &stubs);
+        finder.read_tables();
+        finder.add(functions);
         finder.discover();
         finder
+    }
+
+    /// Adds functions that need not have been executed.
+    fn add(&mut self, functions: &[u64]) {
+        self.entries.extend(functions);
+        for entry in functions {
+            if let (false, Some(step)) = (self.steps.contains_key(entry), self.decode(*entry)) {
+                self.steps.insert(*entry, step);
+            }
+        }
+    }
+
+    /// Where each function is called, by the calls that say which one they mean, and by jumps.
+    pub fn calls(&self) -> FxHashMap<u64, Vec<u64>> {
+        let mut calls: FxHashMap<u64, Vec<u64>> = FxHashMap::default();
+        for pc in &self.order {
+            match self.steps[pc].form {
+                Form::Call(target) => calls.entry(target).or_default().push(*pc),
+                Form::Jump(target) | Form::Branch(target) if self.entries.contains(&target) => {
+                    calls.entry(target).or_default().push(*pc);
+                }
+                _ => {}
+            }
+        }
+        calls
+    }
+
+    /// Adds where jumps can lead by their tables.
+    fn read_tables(&mut self) {
+        let steps = &self.steps;
+        let before = |pc| linkage::before(steps, pc);
+        for (jump, seen) in &mut self.jumps {
+            if !self.linkage.contains(jump)
+                && let Some(targets) = tables::targets(self.code, &before, *jump, seen)
+            {
+                seen.extend(targets);
+                self.complete.insert(*jump);
+            }
+        }
     }
 
     /// Follows the code from what is known to what is not.
@@ -125,7 +181,7 @@ impl<'a> Finder<'a> {
         self.order.sort_unstable();
     }
 
-    fn decode(&mut self, pc: u64) -> Option<Step> {
+    fn decode(&mut self, pc: u64) -> Option<ControlStep> {
         let mut bytes = [0; 15];
         let count = self.code.read(pc, &mut bytes);
         let mut decoder = Decoder::with_ip(64, &bytes[..count], pc, DecoderOptions::NONE);
@@ -134,7 +190,7 @@ impl<'a> Finder<'a> {
             return None;
         }
         let meaning = crate::semantics::Meaning::of(&instruction, &mut self.factory);
-        Some(Step { next: instruction.next_ip(), form: meaning.form })
+        Some(ControlStep { next: instruction.next_ip(), form: meaning.form })
     }
 
     /// Where an instruction can lead within its function, and whether it can leave that.
@@ -147,8 +203,12 @@ impl<'a> Finder<'a> {
             Form::Jump(target) if self.entries.contains(&target) => Ways::default(),
             Form::Jump(target) => Ways::one(target),
             Form::IndirectJump => {
-                let seen = self.jumps.get(&pc).into_iter().flatten().copied();
-                seen.filter(|target| !self.entries.contains(target)).collect()
+                let targets = self.jumps.get(&pc).into_iter().flatten();
+                // Where one target is a function they all are.
+                match targets.clone().any(|target| self.entries.contains(target)) {
+                    true => Ways::default(),
+                    false => targets.copied().collect(),
+                }
             }
             Form::Call(_) | Form::IndirectCall => {
                 let returns = if self.executed.contains(&pc) {
@@ -156,13 +216,17 @@ impl<'a> Finder<'a> {
                 } else {
                     !self.entries.contains(&step.next)
                 };
-                let landings = self.landings.get(&pc).into_iter().flatten().copied();
-                let landings = landings.filter(|pc| *pc != step.next);
-                landings.chain(returns.then_some(step.next)).collect()
+                let non_local_jumps = self.non_local_jumps.get(&pc).into_iter().flatten().copied();
+                let non_local_jumps = non_local_jumps.filter(|pc| *pc != step.next);
+                non_local_jumps.chain(returns.then_some(step.next)).collect()
             }
             Form::Return | Form::Stop => Ways::default(),
         };
-        let leaves = ways.count == 0;
+        let may_lead_elsewhere = ways.count == 1
+            && step.form == Form::IndirectJump
+            && !self.complete.contains(&pc)
+            && !self.linkage.contains(&pc);
+        let leaves = ways.count == 0 || may_lead_elsewhere;
         (ways, leaves)
     }
 
@@ -175,7 +239,8 @@ impl<'a> Finder<'a> {
             let step = &self.steps[pc];
             let (next, leaves) = self.next(*pc);
             let jumps = matches!(step.form, Form::Jump(_) | Form::IndirectJump);
-            if leaves && jumps && !self.unwinders.contains(pc) {
+            let leads_on = self.unwinders.contains(pc) || self.linkage.contains(pc);
+            if leaves && next.count == 0 && jumps && !leads_on {
                 tails.insert(*pc);
             }
             let straight = next.all() == [step.next]
@@ -211,7 +276,8 @@ impl<'a> Finder<'a> {
                 node_of.insert(only, number);
                 (last, at) = (only, *following);
             }
-            nodes.push(Node { start: *pc, last, next: Vec::new(), leaves: false });
+            let linkage = self.linkage.contains(&last);
+            nodes.push(Node { start: *pc, last, next: Vec::new(), leaves: false, linkage });
         }
         for node in &mut nodes {
             let (next, leaves) = self.next(node.last);

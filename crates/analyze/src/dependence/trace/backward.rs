@@ -2,8 +2,9 @@
 //!
 //! Records can only be read forwards, so a chunk that is come to gets an index of where they begin.
 
+use super::Trace;
 use super::format::{self, ACCESS, FIRST_EXIT, Item, Raw, THREAD, When};
-use super::{Moment, Trace};
+use base::StepCount;
 use base::Tick;
 use events::decode::Bases;
 use events::record::Cursor;
@@ -116,7 +117,7 @@ impl<'a> Backward<'a> {
         }
         self.at = self.index.len();
         let (thread, bases) = self.switches.last().map_or_else(Default::default, |s| (s.1, s.2));
-        let moment = Moment(chunk.before + chunk.executed);
+        let moment = StepCount(chunk.before + chunk.executed);
         let tick = Tick(chunk.tick.0 + chunk.ticks);
         self.when = When { thread, bases, moment, tick };
         Some(())

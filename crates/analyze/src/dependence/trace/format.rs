@@ -3,6 +3,7 @@
 //! ```text
 //! exit      u32 number + FIRST_EXIT, then the fields of the stream's record
 //! THREAD    u32 kind, u32 thread, u64 FS base, u64 GS base (also at the head of every chunk)
+//! READ      u32 kind, u32 count, (u64 address, u64 bytes) …: what the next system call reads
 //! SYSCALL   u32 kind, u64 number, 6 × u64 arguments, i64 answer
 //! WROTE     u32 kind, u32 count, (u64 address, u64 bytes) …: what the last system call wrote
 //! ACCESS    u32 kind, u32 count, (u8 write, u64 address, u32 bytes) …: of the next exit's
@@ -13,8 +14,8 @@
 //! RESUMED   u32 kind: a signal handler returned to what it interrupted
 //! ```
 
-use crate::dependence::Moment;
 use crate::dependence::block::Extent;
+use base::StepCount;
 use base::Tick;
 use events::decode::Bases;
 use events::record::{self, Cursor};
@@ -28,6 +29,7 @@ pub(super) const ACCESS: u32 = 4;
 pub(super) const UNWOUND: u32 = 5;
 pub(super) const HANDLER: u32 = 6;
 pub(super) const RESUMED: u32 = 7;
+pub(super) const READ: u32 = 8;
 
 const MASK_48: u64 = (1 << 48) - 1;
 
@@ -52,6 +54,8 @@ pub enum Item<'a> {
         /// Its answer.
         answer: i64,
     },
+    /// The system call that comes next read these ranges, 16 bytes each.
+    Read(&'a [u8]),
     /// The last system call wrote these ranges, 16 bytes each.
     Wrote(&'a [u8]),
     /// Frames were left without returning.
@@ -99,6 +103,16 @@ impl Unwinding {
     }
 }
 
+/// Ranges of memory: address, bytes.
+pub fn ranges(bytes: &[u8]) -> impl Iterator<Item = (u64, u64)> {
+    bytes.chunks_exact(16).map(|range| {
+        let number = |from: usize| {
+            u64::from_le_bytes(range[from..from + 8].try_into().expect("eight bytes"))
+        };
+        (number(0), number(8))
+    })
+}
+
 /// The slots of frames that were left, innermost first.
 pub fn slots(bytes: &[u8]) -> impl DoubleEndedIterator<Item = u64> + ExactSizeIterator {
     let number = |slot: &[u8]| u64::from_le_bytes(slot.try_into().expect("eight bytes"));
@@ -129,7 +143,7 @@ pub struct When {
     /// Its segments.
     pub bases: Bases,
     /// Instructions executed before it.
-    pub moment: Moment,
+    pub moment: StepCount,
     /// Ticks before it.
     pub tick: Tick,
 }
@@ -153,6 +167,10 @@ pub(super) fn read<'a>(exits: &[Extent], cursor: &mut Cursor<'a>) -> Option<Raw<
         WROTE => {
             let count = cursor.u32()? as usize;
             Raw::Item(Item::Wrote(cursor.take(count * 16)?))
+        }
+        READ => {
+            let count = cursor.u32()? as usize;
+            Raw::Item(Item::Read(cursor.take(count * 16)?))
         }
         ACCESS => {
             let count = cursor.u32()? as usize;
@@ -181,7 +199,7 @@ pub(super) fn length(exits: &[Extent], bytes: &[u8], kind: u32) -> usize {
     match kind {
         THREAD => 24,
         SYSCALL => 68,
-        WROTE => count(16),
+        WROTE | READ => count(16),
         ACCESS => count(13),
         UNWOUND => 4 + count(8),
         HANDLER | RESUMED => 4,

@@ -1,9 +1,9 @@
 //! From the stream to records, with what must be known of the threads meanwhile.
 
 use super::format::{
-    ACCESS, FIRST_EXIT, HANDLER, RESUMED, SYSCALL, THREAD, UNWOUND, Unwinding, WROTE, address,
+    ACCESS, FIRST_EXIT, HANDLER, READ, RESUMED, SYSCALL, THREAD, UNWOUND, Unwinding, WROTE, address,
 };
-use super::landing::{Landing, Ran};
+use super::non_local_jump::{NonLocalJump, Ran};
 use super::windows::Closed;
 use crate::dependence::block::Blocks;
 use crate::dependence::calls::{Calls, Left, Maker};
@@ -42,12 +42,19 @@ pub struct Writer {
     bases: Bases,
     /// Accesses of the next exit's instruction.
     explicit: Vec<u8>,
-    /// What the next system call wrote, if the stream tells.
-    buffers: Option<Vec<(u64, u64)>>,
+    /// What the next system call wrote and read, if the stream tells.
+    buffers: Option<Buffers>,
     threads: FxHashMap<u32, ThreadWriter>,
     current: ThreadWriter,
     /// Jumps of which it has come out where they landed.
     landed: Vec<Landed>,
+}
+
+/// Memory that a system call was given: address, bytes.
+#[derive(Clone, Default)]
+struct Buffers {
+    written: Vec<(u64, u64)>,
+    read: Vec<(u64, u64)>,
 }
 
 /// What is known of one thread.
@@ -57,7 +64,7 @@ struct ThreadWriter {
     /// The exit by which it left its last superblock.
     last: Option<u32>,
     /// A jump that replaced the stack pointer and whose frame is looked for.
-    landing: Option<Landing>,
+    jump: Option<NonLocalJump>,
 }
 
 impl Writer {
@@ -68,7 +75,7 @@ impl Writer {
 
     /// Whether a chunk is full.
     pub fn is_full(&self) -> bool {
-        self.open.len() >= CHUNK && self.current.landing.is_none()
+        self.open.len() >= CHUNK && self.current.jump.is_none()
     }
 
     /// Takes what has come out about a jump.
@@ -109,8 +116,12 @@ impl Writer {
             // What was not completed defines nothing that anyone could rely on.
             Record::Cut(..) => self.explicit.clear(),
             Record::Buffers(buffers) => {
-                let written = buffers.flatten().filter(|buffer| buffer.write && buffer.length > 0);
-                self.buffers = Some(written.map(|b| (b.address, b.length)).collect());
+                // Long lists come in several records.
+                let all = self.buffers.get_or_insert_default();
+                for buffer in buffers.flatten().filter(|buffer| buffer.length > 0) {
+                    let list = if buffer.write { &mut all.written } else { &mut all.read };
+                    list.push((buffer.address, buffer.length));
+                }
             }
             Record::Path(_) | Record::Single(_) | Record::Probe(..) => {}
         }
@@ -127,29 +138,38 @@ impl Writer {
     }
 
     fn syscall(&mut self, number: u64, arguments: [u64; 6], answer: i64) {
+        let buffers = self.buffers.take();
+        let read = buffers.as_ref().map(|buffers| &buffers.read[..]).unwrap_or_default();
+        self.list(READ, read);
         self.word(SYSCALL);
         for value in [number].iter().chain(&arguments) {
             self.open.extend(value.to_le_bytes());
         }
         self.open.extend(answer.to_le_bytes());
-        let ranges = match self.buffers.take() {
-            Some(mut told) => {
+        let written = match buffers {
+            Some(Buffers { mut written, .. }) => {
                 let mapped = syscalls::mapped(number, &arguments, answer);
-                told.extend(mapped.map(|range| (range.address, range.length)));
-                told
+                written.extend(mapped.map(|range| (range.address, range.length)));
+                written
             }
             None => system_calls::written(number, &arguments, answer),
         };
-        if !ranges.is_empty() {
-            self.word(WROTE);
-            self.word(ranges.len() as u32);
-            for (address, bytes) in ranges {
-                self.open.extend(address.to_le_bytes());
-                self.open.extend(bytes.to_le_bytes());
-            }
-        }
+        self.list(WROTE, &written);
         if number == syscalls::number::rt_sigreturn {
             self.resume();
+        }
+    }
+
+    /// Ranges of memory, if there are any.
+    fn list(&mut self, kind: u32, ranges: &[(u64, u64)]) {
+        if ranges.is_empty() {
+            return;
+        }
+        self.word(kind);
+        self.word(ranges.len() as u32);
+        for (address, bytes) in ranges {
+            self.open.extend(address.to_le_bytes());
+            self.open.extend(bytes.to_le_bytes());
         }
     }
 
@@ -162,9 +182,9 @@ impl Writer {
             return None;
         }
         if exit.lands.is_some()
-            && let Some(landing) = &mut self.current.landing
+            && let Some(jump) = &mut self.current.jump
         {
-            landing.target = pc;
+            jump.target = pc;
             self.land_if_over(blocks);
             return None;
         }
@@ -196,8 +216,8 @@ impl Writer {
         }
         let exit = &blocks.exits[id as usize];
         let ran = Ran { blocks, exit, payload, bases: self.bases };
-        if let Some(landing) = &mut self.current.landing {
-            landing.follow(ran);
+        if let Some(jump) = &mut self.current.jump {
+            jump.follow(ran);
             self.land_if_over(blocks);
         }
         if exit.crossings > 0 {
@@ -210,7 +230,7 @@ impl Writer {
         self.current.last = Some(id);
         if let Some(replaced) = exit.lands {
             self.land_anyway(blocks);
-            self.current.landing = Some(Landing::new(self.open.len(), id, ran, replaced));
+            self.current.jump = Some(NonLocalJump::new(self.open.len(), id, ran, replaced));
         }
     }
 
@@ -233,20 +253,20 @@ impl Writer {
     }
 
     fn land_if_over(&mut self, blocks: &Blocks) {
-        if self.current.landing.as_ref().is_some_and(Landing::is_over) {
+        if self.current.jump.as_ref().is_some_and(NonLocalJump::is_over) {
             self.land_anyway(blocks);
         }
     }
 
     /// With as much as is known.
     fn land_anyway(&mut self, blocks: &Blocks) {
-        let stack = self.current.landing.as_ref().and_then(Landing::stack);
+        let stack = self.current.jump.as_ref().and_then(NonLocalJump::stack);
         self.land(blocks, stack);
     }
 
     /// The stack pointer where a jump landed is known, or will not be.
     fn land(&mut self, blocks: &Blocks, stack: Option<u64>) {
-        let Some(Landing { at, exit, target, .. }) = self.current.landing.take() else { return };
+        let Some(NonLocalJump { at, exit, target, .. }) = self.current.jump.take() else { return };
         if target == 0 {
             // It will arrive, but not by what is known of this exit.
             self.current.last = None;
@@ -271,7 +291,7 @@ impl Writer {
     /// The same for all threads: where their records are will not be known any more.
     fn land_all(&mut self, blocks: &Blocks) {
         self.land_anyway(blocks);
-        let waiting = self.threads.iter().filter(|(_, thread)| thread.landing.is_some());
+        let waiting = self.threads.iter().filter(|(_, thread)| thread.jump.is_some());
         let mut waiting: Vec<u32> = waiting.map(|(number, _)| *number).collect();
         waiting.sort_unstable();
         for number in waiting {
@@ -303,13 +323,13 @@ impl Writer {
         let before = self.open.len();
         self.open.splice(at..at, words.chain(slots));
         let added = self.open.len() - before;
-        let landings = self.threads.values_mut().filter_map(|thread| thread.landing.as_mut());
-        landings.filter(|landing| landing.at >= at).for_each(|landing| landing.at += added);
+        let non_local_jumps = self.threads.values_mut().filter_map(|thread| thread.jump.as_mut());
+        non_local_jumps.filter(|jump| jump.at >= at).for_each(|jump| jump.at += added);
     }
 
     fn resume(&mut self) {
         self.current.calls.handler_returns();
-        (self.current.last, self.current.landing) = (None, None);
+        (self.current.last, self.current.jump) = (None, None);
         self.word(RESUMED);
     }
 }

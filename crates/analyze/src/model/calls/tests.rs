@@ -50,7 +50,7 @@ fn another_stack_leaves_the_frames_alone() {
 
 /// What a program does next.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum Happening {
     /// Calls, with this much in the frame.
     Call(u64),
     Return,
@@ -62,13 +62,13 @@ enum Step {
     HandlerReturns,
 }
 
-fn step() -> impl Strategy<Value = Step> {
+fn step() -> impl Strategy<Value = Happening> {
     prop_oneof![
-        6 => (0u64..8).prop_map(|words| Step::Call(8 * words)),
-        4 => Just(Step::Return),
-        1 => (1usize..4, any::<bool>()).prop_map(|(out, told)| Step::Jump(out, told)),
-        1 => any::<bool>().prop_map(Step::Signal),
-        1 => Just(Step::HandlerReturns),
+        6 => (0u64..8).prop_map(|words| Happening::Call(8 * words)),
+        4 => Just(Happening::Return),
+        1 => (1usize..4, any::<bool>()).prop_map(|(out, told)| Happening::Jump(out, told)),
+        1 => any::<bool>().prop_map(Happening::Signal),
+        1 => Just(Happening::HandlerReturns),
     ]
 }
 
@@ -104,13 +104,13 @@ impl Program {
         self.stack = slot;
     }
 
-    fn make(&mut self, step: Step) {
+    fn make(&mut self, step: Happening) {
         match step {
-            Step::Call(room) => {
+            Happening::Call(room) => {
                 self.push(self.stack - room - 8, false);
                 self.calls.call(self.stack, self.next, |_| ());
             }
-            Step::Return => {
+            Happening::Return => {
                 if let Some(frame) = self.frames.pop_if(|frame| !frame.handler) {
                     self.stack = frame.stack;
                     let own = self.calls.returns(frame.slot, |_| ());
@@ -118,7 +118,7 @@ impl Program {
                     self.behind = self.behind.filter(|depth| self.frames.len() >= *depth);
                 }
             }
-            Step::Jump(out, told) => {
+            Happening::Jump(out, told) => {
                 // A jump out of a handler is always told, as its frame may be on any stack.
                 let depth = self.frames.len().saturating_sub(out).max(1);
                 if depth >= self.frames.len() {
@@ -136,7 +136,7 @@ impl Program {
                     self.behind = Some(depth);
                 }
             }
-            Step::Signal(elsewhere) => {
+            Happening::Signal(elsewhere) => {
                 // A handler that comes while the follower is behind would hide what it must find out.
                 if self.behind.is_some() || self.calls.in_handler() {
                     return;
@@ -145,7 +145,7 @@ impl Program {
                 self.push(slot, true);
                 self.calls.handler(slot, self.next);
             }
-            Step::HandlerReturns => {
+            Happening::HandlerReturns => {
                 if let Some(at) = self.frames.iter().rposition(|frame| frame.handler) {
                     self.stack = self.frames[at].stack;
                     self.frames.truncate(at);

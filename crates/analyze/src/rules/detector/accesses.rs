@@ -57,15 +57,19 @@ impl Detector {
             pointer.block = None;
         }
         let known = pointer.block.is_some();
-        let standing = self.standing(&mut pointer, access);
-        let situation = Situation { standing, written: true };
+        let pointer_state = self.pointer_state(&mut pointer, u64::from(access.size), code.pc);
+        let situation = Situation { pointer_state, written: true };
         if !self.screens[usize::from(access.write)].admits(situation) {
             return;
         }
-        let guessed = standing == Standing::Freed && !known;
-        let over_reads =
-            (standing == Standing::Outside || guessed) && code.vector_read && !access.write;
-        if over_reads && self.lenient.iter().any(|range| range.contains(&code.pc)) {
+        if self.library.is_judged(code.pc) {
+            return;
+        }
+        let guessed = pointer_state == PointerState::Freed && !known;
+        let over_reads = (pointer_state == PointerState::Outside || guessed)
+            && code.vector_read
+            && !access.write;
+        if over_reads && self.may_read_ahead(code.pc, access, &pointer) {
             return;
         }
         let at = At {
@@ -82,40 +86,57 @@ impl Detector {
             written: true,
             pointed: None,
         };
-        let write = access.write;
-        self.evaluate(&at, |armed| {
+        self.ask_of_access(&at, situation, (pointer.block, access.write));
+    }
+
+    /// Evaluates the rules about accesses that may hold in a situation.
+    pub(super) fn ask_of_access(
+        &mut self,
+        at: &At<'_>,
+        situation: Situation,
+        (block, write): (Option<BlockId>, bool),
+    ) {
+        // That the block of code has been left which declares a variable is so at this moment alone.
+        let scope = block.filter(|_| situation.pointer_state == PointerState::Freed);
+        let scope = scope.filter(|id| self.machine.set_region(*id, REGION_STACK, REGION_SCOPE));
+        self.evaluate(at, |armed| {
             let here = matches!(armed.rule.point, Point::Deref { read, write: writes }
                 if if write { writes } else { read });
             here && !armed.deferred && armed.screen.admits(situation)
         });
+        if let Some(id) = scope {
+            self.machine.set_region(id, REGION_SCOPE, REGION_STACK);
+        }
     }
 
     /// Classifies an access. A pointer whose block is not known is taken to be into the freed block
     /// that its address is in, if that memory belongs to no one else.
-    fn standing(&self, pointer: &mut Pointer, access: &Access) -> Standing {
-        if access.address < NULL_PAGE && pointer.block.is_none() {
-            return Standing::Null;
+    pub(super) fn pointer_state(&self, pointer: &mut Pointer, size: u64, pc: u64) -> PointerState {
+        let address = pointer.address;
+        if address < NULL_PAGE && pointer.block.is_none() {
+            return PointerState::Null;
         }
         if pointer.block.is_none()
             && self.machine.needs.allocations
-            && self.machine.blocks.may_be_freed(access.address)
+            && self.machine.blocks.may_be_freed(address)
         {
-            let found = self.machine.blocks.containing(access.address);
+            let found = self.machine.blocks.containing(address);
             let freed = |id: &BlockId| {
                 self.machine.blocks.get(*id).is_some_and(|block| block.release.is_some())
             };
             pointer.block = found.filter(freed);
         }
         let Some(block) = pointer.block.and_then(|id| self.machine.blocks.get(id)) else {
-            return Standing::NoBlock;
+            return PointerState::NoBlock;
         };
-        let end = access.address.saturating_add(u64::from(access.size));
-        if !block.is_live() {
-            Standing::Freed
-        } else if block.unplaced || (access.address >= block.facts.begin && end <= block.end()) {
-            Standing::Inside
+        let end = address.saturating_add(size);
+        let inside = address >= block.facts.begin && end <= block.end();
+        if !block.is_live() || block.variable != 0 && self.machine.is_out_of_scope(block, pc) {
+            PointerState::Freed
+        } else if block.unplaced || inside || self.machine.is_doubtful(block, address, size) {
+            PointerState::Inside
         } else {
-            Standing::Outside
+            PointerState::Outside
         }
     }
 
@@ -141,12 +162,16 @@ impl Detector {
                 address: access.address,
                 size: access.size,
             };
+            let made = |access| self.machine.unwritten.origin(made(access));
             origin = origin.or(read.map(made));
         }
         let Some(origin) = origin else { return };
         // Once told, what follows from it is no news.
         self.machine.thread().registers.set_parts(&parts, None);
-        self.unwritten_use(code.pc, origin);
+        // What decides in a function with a contract was judged when it was called.
+        if !self.library.is_judged(code.pc) {
+            self.unwritten_use(code.pc, origin);
+        }
     }
 
     pub(super) fn unwritten_use(&mut self, pc: u64, origin: Origin) {
@@ -154,6 +179,7 @@ impl Detector {
             return;
         }
         let block = self.machine.blocks.containing(origin.address);
+        let block = block.or_else(|| self.machine.variable_at(origin.address, pc));
         let pointer = Pointer { address: origin.address, block };
         let at = At {
             pc,

@@ -60,7 +60,8 @@ impl Detector {
             Role::Free => (None, true),
             Role::Measure | Role::Tend => (None, false),
         };
-        if let Some(size) = size.filter(|size| !self.quiet.sizes || !ordinary::SIZES.contains(size))
+        if let Some(size) =
+            size.filter(|size| !self.suppressed.sizes || !ordinary::SIZES.contains(size))
         {
             let subject = Subject::Allocation { size };
             let values = vec![Value::Number(i128::from(size as i64))];
@@ -70,11 +71,11 @@ impl Detector {
         // Freeing NULL does nothing.
         if frees
             && inside.arguments[0] != 0
-            && !(self.quiet.releases && self.is_ordinary_release(inside))
+            && !(self.suppressed.releases && self.is_ordinary_release(inside))
             && !self.may_be_unplaced(inside)
         {
             let at = At {
-                chains: [inside.data; 6],
+                chains: [inside.data.chain; 6],
                 subject: Subject::Release { address: inside.arguments[0] },
                 releaser: inside.allocator.family,
                 ..self.at_call(inside.back, vec![Value::Pointer(inside.pointer())], "")

@@ -1,6 +1,9 @@
 //! What holds becomes a [`Hit`]: its stack, its chains, what it is about and that one's history.
 
 use super::*;
+use crate::rules::hit::Variable;
+use crate::rules::machine::dynamic::DYNAMIC;
+use crate::rules::machine::thread_locals::THREAD_LOCAL;
 
 impl Detector {
     /// How many of a stack's innermost frames are the C library's, if any are not: whichever
@@ -39,8 +42,9 @@ impl Detector {
         let callers = self.callers();
         let inner = matches!(at.subject, Subject::Access { .. } | Subject::Unwritten { .. });
         let stack = match (inner, callers.first()) {
-            (true, _) => std::iter::once(at.pc).chain(callers).collect(),
             // The call of the function is the innermost frame already.
+            (true, Some(call)) if *call == at.pc || self.library.is_judged(at.pc) => callers,
+            (true, _) => std::iter::once(at.pc).chain(callers).collect(),
             (false, Some(_)) => callers,
             (false, None) => vec![at.pc],
         };
@@ -64,19 +68,23 @@ impl Detector {
             let chains = &self.machine.chains;
             Some(Chain { variable, links: chains.links(node), cut: chains.is_cut(node) })
         };
-        Hit {
+        let subject = self.subject(rule, at, values);
+        let mut hit = Hit {
             rule: rule.name.clone(),
             title: rule.title.clone(),
             stack,
-            subject: self.subject(rule, at, values),
+            subject,
             block,
             chains: rule.locators.iter().filter_map(chain).collect(),
             time: self.machine.time,
             position: self.machine.clock.position(),
             thread: self.machine.thread_id(),
             count: 1,
+            extent: None,
             guessed: self.guesses,
-        }
+        };
+        hit.extent = hit.touched();
+        hit
     }
 
     /// What the hit is about: the descriptor that the rule says exists, if it does.
@@ -97,6 +105,20 @@ impl Detector {
         Subject::Descriptor { number, opened, closed, open: history.open }
     }
 
+    /// Which variable a block is.
+    fn variable(&self, block: &Block<Freed>) -> Option<Variable> {
+        let number = block.variable;
+        match block.facts.region {
+            REGION_HEAP | 0 => None,
+            REGION_GLOBAL if number & THREAD_LOCAL != 0 && number & DYNAMIC == 0 => {
+                Some(Variable::ThreadLocal { below: u64::from(number & !THREAD_LOCAL) })
+            }
+            REGION_GLOBAL => Some(Variable::Static),
+            _ if number == DYNAMIC => Some(Variable::Dynamic),
+            _ => Some(Variable::Local { offset: self.machine.locals.offset(number)? }),
+        }
+    }
+
     pub(super) fn history(&self, id: BlockId, block: &Block<Freed>) -> BlockHistory {
         BlockHistory {
             id: id.0,
@@ -105,10 +127,14 @@ impl Detector {
             family: block.facts.family,
             heap: block.facts.region == REGION_HEAP,
             global: block.facts.region == REGION_GLOBAL,
-            local: block.facts.region & (REGION_STACK | REGION_LEFT) != 0
+            local: block.facts.region & (REGION_STACK | REGION_LEFT | REGION_SCOPE) != 0
                 && block.facts.size < NEAR_STACK,
+            variable: self.variable(block),
+            name: None,
             allocated: self.machine.stack(block.stack).to_vec(),
             freed: block.release.map(|release| self.machine.stack(release.stack).to_vec()),
+            allocated_at: self.machine.allocated_at(id),
+            freed_at: block.release.and_then(|release| release.how.when),
         }
     }
 }

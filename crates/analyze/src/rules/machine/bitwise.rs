@@ -5,20 +5,20 @@
 //! bit field that was written is not blamed for its neighbours that were not. Which value a
 //! conditional move takes is not in the stream: bits count only if they were written in neither.
 //! Constants that were put into registers in the same stretch of code are known. Which rule an instruction
-//! has, [`draft`] tells.
+//! has, [`builder`] tells.
 //!
 //! Words are written and tested bit by bit, too, at places that only the run tells (`std::vector<bool>`).
 //! Then the bits that matter are taken to be those that were written, unless nothing of a byte was: a byte that
 //! was combined with an unknown mask counts as written in part.
 
-mod draft;
+mod builder;
 
 use super::Access;
 use super::registers::{CARRY, Origin, PARITY, Registers, SIGN, ZERO};
 use super::unwritten::Unwritten;
 use crate::semantics::parts::general;
 use crate::semantics::{Operand, Parts};
-use draft::Draft;
+use builder::OperationBuilder;
 use iced_x86::{Instruction, Mnemonic};
 
 /// A source or the target of an operation of up to eight bytes.
@@ -163,7 +163,7 @@ impl Bitwise {
         memory: &[Operand],
         constants: &Constants,
     ) -> Option<Self> {
-        let drafted = Draft { instruction, memory, constants };
+        let drafted = OperationBuilder { instruction, memory, constants };
         let scalar = drafted.scalar().map(Operation::Scalar);
         scalar.or_else(|| drafted.packed().map(Operation::Packed)).map(Self)
     }
@@ -202,7 +202,7 @@ impl Where {
                 let mut low = [0; 8];
                 low.copy_from_slice(&loaded[..8]);
                 let bits = u64::from_le_bytes(low);
-                (bits, (bits != 0).then_some(Origin { pc, address, size }))
+                (bits, (bits != 0).then(|| memory.origin(Origin { pc, address, size })))
             }
             Self::Constant(_) | Self::Nowhere => (0, None),
         }
@@ -235,7 +235,7 @@ impl Scalar {
             }
             Where::Memory(slot) => {
                 let Access { address, size, .. } = accesses[slot as usize];
-                memory.store(address, &bits.to_le_bytes()[..size.min(8) as usize]);
+                memory.store_from(address, &bits.to_le_bytes()[..size.min(8) as usize], origin);
             }
             Where::Constant(_) | Where::Nowhere => {}
         }
@@ -334,7 +334,7 @@ impl Packed {
                 let mut bits = [0; 32];
                 let loaded = memory.load(address, u64::from(size).min(32));
                 bits.copy_from_slice(&loaded[..32]);
-                (bits, Some(Origin { pc, address, size }))
+                (bits, Some(memory.origin(Origin { pc, address, size })))
             }
         };
         let (left, from_left) = load(self.left);

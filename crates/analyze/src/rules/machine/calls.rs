@@ -1,5 +1,6 @@
 //! What rules keep of the calls that are active in a thread.
 
+use super::dynamic::Room;
 use crate::model::calls::CallStack;
 use crate::model::stacks::DEEPEST;
 use crate::rules::state::BlockId;
@@ -14,8 +15,10 @@ pub struct Frame {
     pub pc: u64,
     /// The frame's block, once an address of it was taken.
     pub block: Option<BlockId>,
-    /// The blocks of variables in it whose addresses were taken, by where they begin.
-    pub locals: Vec<(u64, BlockId)>,
+    /// The blocks of variables in it whose addresses were taken, by their numbers.
+    pub locals: Vec<(u32, BlockId)>,
+    /// What was made room for while it runs (`alloca`, arrays of variable length), outermost first.
+    pub dynamic: Vec<Room>,
     /// The caller's frame pointer, if it keeps one.
     pub callers_frame: Option<u64>,
 }
@@ -23,7 +26,9 @@ pub struct Frame {
 impl Frame {
     /// Its blocks.
     fn blocks(&self) -> impl Iterator<Item = BlockId> {
-        self.block.into_iter().chain(self.locals.iter().map(|(_, block)| *block))
+        let locals = self.locals.iter().map(|(_, block)| *block);
+        let rooms = self.dynamic.iter().map(|room| room.block);
+        self.block.into_iter().chain(locals).chain(rooms)
     }
 }
 
@@ -48,7 +53,8 @@ impl Calls {
         callers_frame: Option<u64>,
         mut left: impl FnMut(BlockId),
     ) {
-        let frame = Frame { pc, block: None, locals: Vec::new(), callers_frame };
+        let (locals, dynamic) = Default::default();
+        let frame = Frame { pc, block: None, locals, dynamic, callers_frame };
         self.0.call(slot, frame, |gone| gone.data.blocks().for_each(&mut left));
     }
 
@@ -70,6 +76,27 @@ impl Calls {
     #[must_use]
     pub fn innermost(&self) -> Option<u64> {
         self.0.top().map(|frame| frame.data.pc)
+    }
+
+    /// Where the function is whose return address stands at `slot`, if the innermost one is at `pc`.
+    #[must_use]
+    pub fn pc_in(&self, slot: u64, pc: u64) -> Option<u64> {
+        let mut at = pc;
+        for frame in self.0.iter() {
+            if frame.slot >= slot {
+                return (frame.slot == slot).then_some(at);
+            }
+            at = frame.data.pc;
+        }
+        None
+    }
+
+    /// The frame that an address is in: where its return address stands, and where its function is if the
+    /// innermost one is at `pc`.
+    #[must_use]
+    pub fn around(&self, address: u64, pc: u64) -> Option<(u64, u64)> {
+        let slot = self.0.iter().map(|frame| frame.slot).find(|slot| *slot > address)?;
+        Some((slot, self.pc_in(slot, pc)?))
     }
 
     /// The instruction at `pc` and the calls that led there, innermost first.
@@ -112,9 +139,20 @@ mod tests {
         let mut calls = Calls::default();
         let mut left = Vec::new();
         calls.call(1, 1000, None, |_| ());
-        calls.top().expect("a frame").1.locals.push((900, BlockId(3)));
+        calls.top().expect("a frame").1.locals.push((9, BlockId(3)));
         assert_eq!(calls.ret(1000, |block| left.push(block)), None);
         assert_eq!(left, [BlockId(3)]);
+    }
+
+    #[test]
+    fn a_function_is_where_its_call_is_unless_it_is_the_innermost() {
+        let mut calls = Calls::default();
+        calls.call(1, 1000, None, |_| ());
+        calls.call(2, 900, None, |_| ());
+        assert_eq!((calls.pc_in(900, 7), calls.pc_in(1000, 7)), (Some(7), Some(2)));
+        assert_eq!(calls.pc_in(950, 7), None);
+        assert_eq!((calls.around(890, 7), calls.around(910, 7)), (Some((900, 7)), Some((1000, 2))));
+        assert_eq!(calls.around(1000, 7), None);
     }
 
     #[test]

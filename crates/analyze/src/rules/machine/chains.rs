@@ -5,6 +5,7 @@
 //! A store adds one hop; loads, moves between registers and saves of registers add none, so a chain
 //! is the list of variables that the value went through.
 
+use base::{Address, Position, Tick};
 use rustc_hash::FxHashMap;
 
 /// A value's origin: nothing, the place that made it, or a hop.
@@ -32,6 +33,24 @@ pub struct Link {
     pub pc: u64,
     /// Whether the value was made there; else it was stored there.
     pub made: bool,
+    /// When it was stored, where ticks are counted.
+    pub when: Option<Stamp>,
+}
+
+/// When something happened in the stream: the position, and the thread as the kernel numbers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp {
+    /// The position.
+    pub position: Position,
+    /// The thread.
+    pub thread: u32,
+}
+
+/// From a hop on, values are stored at this tick, by this thread.
+#[derive(Clone, Copy)]
+struct Mark {
+    hop: u32,
+    at: (Tick, u32),
 }
 
 /// All hops of a process.
@@ -42,6 +61,10 @@ pub struct Chains {
     hops: Vec<Hop>,
     /// Hops dropped from the front.
     dropped: u32,
+    /// When hops were made: one for the first at each instant.
+    marks: Vec<Mark>,
+    /// The tick that it is and the thread that runs, where ticks are counted.
+    pub now: Option<(Tick, u32)>,
 }
 
 impl Chains {
@@ -65,8 +88,15 @@ impl Chains {
             let half = self.hops.len() / 2;
             self.hops.drain(..half);
             self.dropped += half as u32;
+            let gone = self.marks.partition_point(|mark| mark.hop <= self.dropped);
+            self.marks.drain(..gone.saturating_sub(1));
         }
         self.hops.push(Hop { place, from });
+        if let Some(at) = self.now
+            && self.marks.last().is_none_or(|last| last.at != at)
+        {
+            self.marks.push(Mark { hop: self.dropped + self.hops.len() as u32, at });
+        }
         // Numbers begin at 1; those of dropped hops lead nowhere.
         match self.dropped.checked_add(self.hops.len() as u32) {
             Some(number) if number < MADE => Node(number),
@@ -83,28 +113,37 @@ impl Chains {
     /// Whether a chain goes back to before the window.
     #[must_use]
     pub fn is_cut(&self, node: Node) -> bool {
-        self.walk(node, &mut |_| ()) == BEFORE
+        self.walk(node, &mut |_, _| ()) == BEFORE
     }
 
     /// The links from the newest to where the value was made.
     #[must_use]
     pub fn links(&self, node: Node) -> Vec<Link> {
         let mut links = Vec::new();
-        let end = self.walk(node, &mut |pc| links.push(Link { pc, made: false }));
+        let end = self.walk(node, &mut |hop, pc| {
+            links.push(Link { pc, made: false, when: self.made_at(hop, pc) });
+        });
         if end.0 & MADE != 0 && links.len() < LONGEST {
             let pc = self.places.get((end.0 & !MADE) as usize);
-            links.extend(pc.map(|&pc| Link { pc, made: true }));
+            links.extend(pc.map(|&pc| Link { pc, made: true, when: None }));
         }
         links
     }
 
+    /// When a hop was made.
+    fn made_at(&self, hop: u32, pc: u64) -> Option<Stamp> {
+        let after = self.marks.partition_point(|mark| mark.hop <= hop);
+        let (tick, thread) = self.marks.get(after.checked_sub(1)?)?.at;
+        Some(Stamp { position: Position { tick, pc: Address(pc) }, thread })
+    }
+
     /// Goes through the stores of a chain, newest first; the node that it ends with.
-    fn walk(&self, node: Node, stored: &mut impl FnMut(u64)) -> Node {
+    fn walk(&self, node: Node, stored: &mut impl FnMut(u32, u64)) -> Node {
         let mut at = node;
         for _ in 0..LONGEST {
             let index = at.0.checked_sub(1 + self.dropped).filter(|_| at.0 & MADE == 0);
             let Some(hop) = index.and_then(|index| self.hops.get(index as usize)) else { break };
-            stored(self.places[hop.place as usize]);
+            stored(at.0, self.places[hop.place as usize]);
             at = hop.from;
         }
         at
@@ -123,8 +162,24 @@ mod tests {
         let made = Chains::made(one);
         let second = chains.stored(two, made);
         let third = chains.stored(three, second);
-        let link = |pc, made| Link { pc, made };
+        let link = |pc, made| Link { pc, made, when: None };
         assert_eq!(chains.links(third), [link(30, false), link(20, false), link(10, true)]);
         assert_eq!(chains.links(Node::default()), []);
+    }
+
+    #[test]
+    fn a_copy_knows_when_it_was_made() {
+        let mut chains = Chains::default();
+        let place = chains.place(10);
+        let at = |tick, thread| Some((Tick(tick), thread));
+        let mut node = chains.stored(place, Node::default());
+        for now in [at(5, 1), at(5, 1), at(7, 2), at(9, 1)] {
+            chains.now = now;
+            node = chains.stored(place, node);
+        }
+        let when = |link: Link| link.when.map(|when| (when.position.tick, when.thread));
+        let times: Vec<_> = chains.links(node).into_iter().map(when).collect();
+        assert_eq!(times, [at(9, 1), at(7, 2), at(5, 1), at(5, 1), None]);
+        assert_eq!(chains.marks.len(), 3);
     }
 }

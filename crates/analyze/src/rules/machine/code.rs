@@ -30,6 +30,8 @@ pub enum Place {
     Nothing,
     /// The stack pointer or frame pointer plus this.
     Stack(u8, i32),
+    /// The stack pointer, where it becomes the frame pointer.
+    Lowest,
 }
 
 /// What an instruction does to what cells carry.
@@ -49,6 +51,12 @@ pub enum Action {
     Make(Place),
     /// A constant, which may be the address of a variable.
     Address(Place, u64),
+    /// The thread pointer.
+    ThreadPointer(Place),
+    /// A constant is added, which may make the address of a thread's own variable.
+    Shift(Place, Place, i64),
+    /// Two values are compared; nothing changes.
+    Compare(Place, Place),
 }
 
 impl Action {
@@ -69,7 +77,10 @@ impl Action {
             | Self::Difference(to, ..)
             | Self::Choice(to, ..)
             | Self::Make(to)
-            | Self::Address(to, _) => to,
+            | Self::Address(to, _)
+            | Self::ThreadPointer(to)
+            | Self::Shift(to, ..) => to,
+            Self::Compare(..) => Place::Nothing,
         }
     }
 }
@@ -87,6 +98,8 @@ pub struct Pointer {
     pub index: Option<u8>,
     /// Whether there is an index, scaled or not.
     pub indexed: bool,
+    /// Whether it is counted from the thread pointer.
+    pub own: bool,
     /// What is added.
     pub displacement: i64,
 }
@@ -104,6 +117,10 @@ pub enum StackMove {
     Pop(u16),
     /// The frame pointer becomes the stack pointer.
     Enter,
+    /// It becomes the frame pointer plus this.
+    FromFrame(i64),
+    /// Down, by an amount that only the run tells.
+    MakeRoom,
     /// To somewhere that we do not follow.
     Lost,
 }
@@ -172,15 +189,44 @@ pub struct Code {
     /// The function it is in, if it takes an address in a frame: a number of
     /// [`super::locals::Locals`].
     pub function: u32,
+    /// Whether it makes an address with an index.
+    pub adds_index: bool,
     /// Whether it touches neither memory nor any cell: comparisons, branches.
     pub is_quiet: bool,
     /// Whether its results count as written though its operands are not: masks that tell where
     /// vectors differ.
     pub cleanses: bool,
+    /// Whether it moves all of the processor's state.
+    pub state: Transport,
     /// What it does to bits that nobody wrote, where that can be said bit by bit.
     pub bitwise: Option<Bitwise>,
     /// The registers whose bits matter to it, for [`super::registers::Registers::meets`].
     pub touched: u64,
+}
+
+/// Whether an instruction moves the processor's state to memory or back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Neither.
+    None,
+    /// XSAVE and its like.
+    Saves,
+    /// XRSTOR and its like.
+    Restores,
+}
+
+impl Transport {
+    fn of(mnemonic: Mnemonic) -> Self {
+        use Mnemonic as M;
+        match mnemonic {
+            M::Xsave | M::Xsave64 | M::Xsavec | M::Xsavec64 | M::Xsaveopt | M::Xsaveopt64 => {
+                Self::Saves
+            }
+            M::Fxsave | M::Fxsave64 => Self::Saves,
+            M::Xrstor | M::Xrstor64 | M::Fxrstor | M::Fxrstor64 => Self::Restores,
+            _ => Self::None,
+        }
+    }
 }
 
 /// Compiles the instruction with these bytes; `constants` are those of the code before it.
@@ -221,8 +267,11 @@ pub fn compile(
         operands: meaning.memory.len() as u8,
         repeats: meaning.repeats.is_some(),
         function: UNKNOWN,
+        adds_index: instruction.mnemonic() == Mnemonic::Lea
+            && instruction.memory_index() != Register::None,
         is_quiet: false,
         cleanses: cleanses(&instruction),
+        state: Transport::of(instruction.mnemonic()),
         bitwise,
         touched: touched(&meaning),
         pointers,
@@ -270,6 +319,7 @@ fn pointers(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> 
                 base: general(memory.base()),
                 index: general(memory.index()).filter(|_| memory.scale() == 1),
                 indexed: memory.index() != Register::None,
+                own: memory.segment() == Register::FS,
                 displacement: memory.displacement() as i64,
             });
         }
@@ -314,6 +364,19 @@ fn stack_move(instruction: &Instruction) -> StackMove {
         {
             StackMove::Enter
         }
+        M::Lea
+            if writes_stack_pointer
+                && instruction.memory_base() == Register::RBP
+                && instruction.memory_index() == Register::None =>
+        {
+            StackMove::FromFrame(instruction.memory_displacement64() as i64)
+        }
+        M::Mov if writes_stack_pointer && instruction.op1_register() == Register::RBP => {
+            StackMove::FromFrame(0)
+        }
+        M::Sub if writes_stack_pointer && instruction.op1_kind() == OpKind::Register => {
+            StackMove::MakeRoom
+        }
         M::Cmp | M::Test => StackMove::None,
         _ if writes_stack_pointer => StackMove::Lost,
         _ => StackMove::None,
@@ -344,10 +407,21 @@ fn cleanses(instruction: &Instruction) -> bool {
 }
 
 impl Code {
+    /// The constants that it takes for addresses.
+    pub fn constants(&self) -> impl Iterator<Item = u64> + '_ {
+        let taken = self.actions.iter().filter_map(|action| match action {
+            Action::Address(_, address) => Some(*address),
+            _ => None,
+        });
+        let indexed = |pointer: &&Pointer| pointer.base.is_none() && pointer.indexed;
+        let elements = self.pointers.iter().filter(indexed);
+        taken.chain(elements.map(|pointer| pointer.displacement as u64))
+    }
+
     /// Whether it takes an address in a frame.
     #[must_use]
     pub fn takes_frame_address(&self) -> bool {
-        let stack = |place: &Place| matches!(place, Place::Stack(..));
+        let stack = |place: &Place| matches!(place, Place::Stack(..) | Place::Lowest);
         let taken = self.actions.iter().any(|action| match action {
             Action::Sum(_, left, right) | Action::Difference(_, left, right) => {
                 stack(left) || stack(right)
@@ -372,6 +446,10 @@ impl Code {
         }
         if let Some(chosen) = self.chosen(instruction) {
             self.actions = chosen;
+            return;
+        }
+        if let Some(compared) = compared(instruction, &self.pointers) {
+            self.actions.push(compared);
             return;
         }
         let arithmetic = self.arithmetic(instruction);
@@ -453,6 +531,9 @@ impl Code {
             _ => operand(instruction, 1, &self.pointers, false)?,
         };
         match instruction.mnemonic() {
+            M::Add if right == Place::Nothing => {
+                Some(Action::Shift(to, left, instruction.immediate(1) as i64))
+            }
             M::Add | M::Inc | M::Dec | M::Xadd => Some(Action::Sum(to, left, right)),
             M::Sub => Some(Action::Difference(to, left, right)),
             // Alignment keeps the block; a mask in a register is as good as a constant.
@@ -566,6 +647,16 @@ fn operand(
     }
 }
 
+/// A comparison of two values that may be pointers.
+fn compared(instruction: &Instruction, pointers: &[Pointer]) -> Option<Action> {
+    let compares = instruction.mnemonic() == Mnemonic::Cmp && instruction.op_count() == 2;
+    let own = |index| {
+        operand(instruction, index, pointers, false)
+            .filter(|place| matches!(place, Place::Cell(_) | Place::Memory(..)))
+    };
+    compares.then(|| Some(Action::Compare(own(0)?, own(1)?)))?
+}
+
 /// `mov r, rsp` takes the address of a local variable.
 fn stack_address(instruction: &Instruction) -> Option<Action> {
     let takes = instruction.mnemonic() == Mnemonic::Mov
@@ -574,7 +665,7 @@ fn stack_address(instruction: &Instruction) -> Option<Action> {
         && instruction.op1_register() == Register::RSP
         && instruction.op_kind(0) == OpKind::Register;
     let to = general(instruction.op0_register()).filter(|_| takes)?;
-    let source = if to == FRAME_POINTER { Place::Nothing } else { Place::Stack(STACK_POINTER, 0) };
+    let source = if to == FRAME_POINTER { Place::Lowest } else { Place::Stack(STACK_POINTER, 0) };
     Some(Action::Sum(Place::Cell(to), source, Place::Nothing))
 }
 
@@ -584,6 +675,16 @@ fn constant(instruction: &Instruction) -> Option<Action> {
     let to = Place::Cell(general(to).filter(|cell| *cell != STACK_POINTER)?);
     let wide = instruction.op0_register().size() >= 4;
     match instruction.mnemonic() {
+        Mnemonic::Mov
+            if instruction.op1_kind() == OpKind::Memory
+                && instruction.op0_register().is_gpr64()
+                && instruction.memory_segment() == Register::FS
+                && instruction.memory_base() == Register::None
+                && instruction.memory_index() == Register::None
+                && instruction.memory_displacement64() == 0 =>
+        {
+            Some(Action::ThreadPointer(to))
+        }
         Mnemonic::Lea if instruction.is_ip_rel_memory_operand() => {
             Some(Action::Address(to, instruction.ip_rel_memory_address()))
         }
@@ -605,6 +706,10 @@ fn lea(instruction: &Instruction) -> Option<Action> {
         Some(base @ (STACK_POINTER | FRAME_POINTER)) => Place::Stack(base, displacement),
         other => cell(other),
     };
+    let has_index = index.is_some();
     let index = if scaled { Place::Nothing } else { cell(index) };
+    if let (Place::Cell(_), false) = (base, has_index) {
+        return Some(Action::Shift(Place::Cell(to), base, i64::from(displacement)));
+    }
     Some(Action::Sum(Place::Cell(to), base, index))
 }

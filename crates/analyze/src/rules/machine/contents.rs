@@ -23,6 +23,17 @@ impl Contents {
     /// Something that nobody told stands there.
     pub fn forget(&mut self, address: u64, size: u64) {
         let end = address.saturating_add(size);
+        // A wrong length may be all of the address space: the pages that there are, then, are fewer.
+        if size / PAGE > self.pages.len() as u64 {
+            for (page, bytes) in &mut self.pages {
+                let start = page * PAGE;
+                let (from, to) = (address.max(start), end.min(start + PAGE));
+                if from < to {
+                    bytes[(from - start) as usize..(to - start) as usize].fill(None);
+                }
+            }
+            return;
+        }
         let mut at = address;
         while at < end {
             let next = (at / PAGE + 1).saturating_mul(PAGE).min(end);
@@ -64,6 +75,9 @@ mod tests {
         contents.forget(4097, 10_000);
         assert_eq!(contents.number(4094, 4), None);
         assert_eq!(contents.number(4094, 3), Some(0x0003_0201));
+        contents.forget(4095, u64::MAX);
+        assert_eq!(contents.number(4094, 1), Some(1));
+        assert_eq!(contents.number(4095, 1), None);
     }
 
     #[test]

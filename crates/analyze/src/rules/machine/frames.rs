@@ -4,10 +4,16 @@
 use super::cells::Cell;
 use super::chains::Node;
 use super::code::{Code, STACK_POINTER, StackMove, Transfer};
+use super::locals::{LARGEST, VariableAt};
 use super::tags::Tag;
-use super::{Access, Machine, NEAR_STACK};
-use crate::rules::model::{REGION_LEFT, REGION_STACK};
+use super::{Access, Freed, Machine, NEAR_STACK, RESULT};
+use crate::model::blocks::Block;
+use crate::model::variables::DOUBTFUL;
+use crate::rules::model::{REGION_GLOBAL, REGION_LEFT, REGION_STACK};
 use crate::rules::state::{BlockFacts, BlockId};
+
+/// Few stacks are larger, and nobody leaves a variable so far behind by mistake and goes on.
+const LARGEST_STACK: u64 = 64 << 20;
 
 /// How far below the first call of a thread its stack is taken to hold nothing.
 const FRESH_STACK: u64 = 256 << 10;
@@ -15,23 +21,22 @@ const FRESH_STACK: u64 = 256 << 10;
 const RETURN_ADDRESS: u64 = 8;
 
 impl Machine {
-    /// The address of something in the frame of the running function. Arguments on the stack
-    /// belong to the caller.
+    /// The address of something in the frame of the running function, made by the instruction at `pc`.
+    /// Arguments on the stack belong to the caller.
     pub(super) fn frame_address(
         &mut self,
         register: u8,
         displacement: i64,
-        function: u32,
+        (function, pc): (u32, u64),
         indexed: bool,
     ) -> Cell {
         let thread = self.thread();
         let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
         let Some(base) = base else {
             // The frame pointer may be a register like any other; the stack pointer never is.
-            return if register == STACK_POINTER {
-                Cell::default()
-            } else {
-                thread.cells[register as usize]
+            return match register {
+                STACK_POINTER => self.made_room(displacement),
+                _ => thread.cells[register as usize],
             };
         };
         let address = base.wrapping_add_signed(displacement);
@@ -39,45 +44,116 @@ impl Machine {
         if address >= slot {
             return Cell::default();
         }
-        let known = top.block;
+        let (known, dynamic) = (top.block, !top.dynamic.is_empty());
         let offset = address.wrapping_sub(slot).wrapping_sub(RETURN_ADDRESS) as i64;
-        if let Some(size) = self.locals.find(function, offset, indexed) {
-            let block = self.local_block(address, size);
-            return Cell { tag: Tag::of(block), node: Node::default() };
-        }
-        let block = known.unwrap_or_else(|| self.add_frame(slot));
+        let block = if let Some(found) = self.locals.find(function, offset, pc, indexed) {
+            self.local_block(slot, found, pc)
+        } else if let Some(block) = dynamic.then(|| self.dynamic_at(address)).flatten() {
+            block
+        } else {
+            known.unwrap_or_else(|| self.add_frame(slot, pc))
+        };
         Cell { tag: Tag::of(block), node: Node::default() }
     }
 
+    /// What the stack pointer carries where it is copied to the frame pointer: a variable, if one begins there.
+    /// Else it is the beginning of a frame. Compilers take it for other variables, too.
+    pub(super) fn lowest_variable(&mut self, (function, pc): (u32, u64)) -> Cell {
+        let thread = self.thread();
+        let Some((address, (slot, _))) = thread.stack.zip(thread.calls.top()) else {
+            return Cell::default();
+        };
+        let offset = address.wrapping_sub(slot).wrapping_sub(RETURN_ADDRESS) as i64;
+        let found = self.locals.find(function, offset, pc, true).filter(|_| address < slot);
+        let block = found.map(|found| self.local_block(slot, found, pc));
+        let tag = block.map(Tag::of).unwrap_or_default();
+        Cell { tag, node: Node::default() }
+    }
+
     /// The block of a variable in the innermost frame.
-    fn local_block(&mut self, begin: u64, size: u64) -> BlockId {
+    fn local_block(&mut self, slot: u64, found: VariableAt, pc: u64) -> BlockId {
+        let VariableAt { number, offset, size } = found;
         let top = self.thread().calls.top();
         let known =
-            top.and_then(|(_, top)| top.locals.iter().find(|(at, _)| *at == begin).copied());
+            top.and_then(|(_, top)| top.locals.iter().find(|(at, _)| *at == number).copied());
         if let Some((_, block)) = known {
             return block;
         }
-        let block = self.add_to_frame(begin, size);
+        let begin = slot.wrapping_add(RETURN_ADDRESS).wrapping_add_signed(offset);
+        let block = self.add_to_frame(begin, size, (number, pc));
         if let Some((_, top)) = self.thread().calls.top() {
-            top.locals.push((begin, block));
+            top.locals.push((number, block));
         }
         block
     }
 
-    fn add_to_frame(&mut self, begin: u64, size: u64) -> BlockId {
+    pub(super) fn add_to_frame(
+        &mut self,
+        begin: u64,
+        size: u64,
+        (variable, pc): (u32, u64),
+    ) -> BlockId {
         let facts = BlockFacts { begin, size, time: self.time, family: 0, region: REGION_STACK };
-        let callers = self.thread().calls.callers();
+        let callers = self.thread().calls.stack(pc);
         let stack = self.keep_stack(callers);
-        self.blocks.add(facts, stack, false)
+        self.blocks.add_variable(facts, stack, variable)
     }
 
-    fn add_frame(&mut self, slot: u64) -> BlockId {
+    fn add_frame(&mut self, slot: u64, pc: u64) -> BlockId {
         let begin = slot.saturating_sub(NEAR_STACK);
-        let block = self.add_to_frame(begin, slot - begin);
+        let block = self.add_to_frame(begin, slot - begin, (0, pc));
         if let Some((_, top)) = self.thread().calls.top() {
             top.block = Some(block);
         }
         block
+    }
+
+    /// The variable in a frame that an address is in, where the running function is at `pc`: a block for it.
+    pub fn variable_at(&mut self, address: u64, pc: u64) -> Option<BlockId> {
+        let (slot, at) = self.running().calls.around(address, pc)?;
+        let function = self.locals.function(at);
+        let offset = address.wrapping_sub(slot).wrapping_sub(RETURN_ADDRESS) as i64;
+        let found = self.locals.around(function, offset, at)?;
+        let begin = slot.wrapping_add(RETURN_ADDRESS).wrapping_add_signed(found.offset);
+        Some(self.add_to_frame(begin, found.size, (found.number, at)))
+    }
+
+    /// Whether an access that leaves its variable may be to another one that its pointer was made from.
+    #[must_use]
+    pub fn is_doubtful(&self, block: &Block<Freed>, address: u64, size: u64) -> bool {
+        let facts = &block.facts;
+        match (facts.region, block.variable) {
+            // The rest of a difference of pointers, as an index into a table somewhere else.
+            (REGION_STACK, _) if address.abs_diff(facts.begin) > LARGEST_STACK => true,
+            (REGION_GLOBAL, DOUBTFUL) => self.variables.is_doubtful(facts.begin, address, size),
+            (REGION_STACK, number @ 1..=LARGEST) => {
+                let from = address.wrapping_sub(facts.begin) as i64;
+                self.locals.is_doubtful(number, from, size)
+            }
+            _ => false,
+        }
+    }
+
+    /// A block of one region has another from here on. Whether it was of that region.
+    pub fn set_region(&mut self, id: BlockId, from: i64, to: i64) -> bool {
+        let block = self.blocks.get_mut(id).filter(|block| block.facts.region == from);
+        block.map(|block| block.facts.region = to).is_some()
+    }
+
+    /// Whether the block of code that declares a variable has been left, where the running function is at
+    /// `pc`.
+    #[must_use]
+    pub fn is_out_of_scope(&self, block: &Block<Freed>, pc: u64) -> bool {
+        let number = block.variable;
+        if block.facts.region != REGION_STACK || !self.locals.has_scope(number) {
+            return false;
+        }
+        let Some(offset) = self.locals.offset(number) else { return false };
+        let slot = block.facts.begin.wrapping_sub(RETURN_ADDRESS).wrapping_add_signed(-offset);
+        let thread = self.running();
+        let stale = thread.stack.is_some_and(|stack| slot < stack);
+        let at = thread.calls.pc_in(slot, pc).filter(|_| !stale);
+        at.is_some_and(|at| self.locals.is_left(number, at))
     }
 
     pub(super) fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
@@ -107,6 +183,9 @@ impl Machine {
             (Transfer::Return, _) => {
                 if let Some(slot) = popped {
                     thread.frame = thread.calls.ret(slot, &mut left);
+                    if thread.library.take_if(|library| *library <= slot).is_some() {
+                        thread.registers.set_general(RESULT as u8, 0, None);
+                    }
                 }
                 // Handlers and coroutines have stacks of their own, of which less is known.
                 if let Some(slot) = popped.filter(|slot| thread.area.contains(slot)) {
@@ -125,6 +204,7 @@ impl Machine {
             }
             _ => {}
         }
+        let before = thread.stack;
         match code.stack {
             StackMove::None => {}
             StackMove::By(bytes) => {
@@ -135,11 +215,17 @@ impl Machine {
                 thread.stack = popped.map(|at| at.wrapping_add(u64::from(bytes)));
             }
             StackMove::Enter => thread.frame = thread.stack,
-            StackMove::Lost => thread.stack = None,
+            StackMove::FromFrame(bytes) => {
+                thread.stack = thread.frame.map(|at| at.wrapping_add_signed(bytes));
+            }
+            StackMove::Lost => thread.stack = thread.making.take(),
+            StackMove::MakeRoom => thread.stack = None,
         }
         if code.loses_frame {
             thread.frame = None;
         }
+        let returned = code.transfer == Transfer::Return;
+        self.follow_room(code, (before, pushed), returned);
     }
 
     /// How far down the stack has been written.

@@ -2,7 +2,7 @@
 //! to blocks is the model's ([`crate::model::heap`]).
 
 use super::cells::Cell;
-use super::chains::{Chains, Node};
+use super::chains::{Chains, Node, Stamp};
 use super::tags::Tag;
 use super::{ARGUMENTS, Machine, RESULT};
 use crate::model::blocks;
@@ -20,13 +20,24 @@ pub struct Freed {
     pub pointer: Pointer,
     /// Its chain.
     pub chain: Node,
+    /// When, where ticks are counted.
+    pub when: Option<Stamp>,
+}
+
+/// What rules know of a call of an allocator: the chain of its first argument, and when it was made.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    /// The chain.
+    pub chain: Node,
+    /// When, where ticks are counted.
+    pub when: Option<Stamp>,
 }
 
 /// All blocks of a process.
 pub type Blocks = blocks::Blocks<Freed>;
 
-/// A call of an allocator that has not returned, with the chain of its first argument.
-pub type Inside = AllocatorCall<Node>;
+/// A call of an allocator that has not returned.
+pub type Inside = AllocatorCall<Given>;
 
 impl Inside {
     /// Its first argument as a pointer.
@@ -39,6 +50,7 @@ impl Inside {
 impl Machine {
     /// A function of an allocator has been called by code that is not itself one's.
     pub fn enter(&mut self, inside: Inside) {
+        self.thread().stores = None;
         self.thread().inside.enter(inside);
     }
 
@@ -61,7 +73,8 @@ impl Machine {
 
     /// What an allocator's call has done, once it has returned.
     pub fn finish(&mut self, inside: &Inside, value: u64) {
-        let how = Freed { pointer: inside.pointer(), chain: inside.data };
+        let Given { chain, when } = inside.data;
+        let how = Freed { pointer: inside.pointer(), chain, when };
         let exact = self.needs.pointers;
         let outcome = self.blocks.finish(inside, value, self.time, (how, exact));
         let result = match outcome {
@@ -73,12 +86,26 @@ impl Machine {
                 self.grow(block, before);
                 Some(block)
             }
+            Outcome::Renewed { old, block, before } => {
+                self.arithmetic.renewed(old, block);
+                self.grow(block, before);
+                Some(block)
+            }
             Outcome::Stored(block) => {
                 self.store_pointer(inside, block);
                 None
             }
             Outcome::Nothing => None,
         };
+        if let (
+            Outcome::Allocated { block, .. }
+            | Outcome::Renewed { block, .. }
+            | Outcome::Stored(block),
+            Some(when),
+        ) = (outcome, when)
+        {
+            self.allocated_at.insert(block, when);
+        }
         if !self.needs.pointers && !self.watches_writes {
             return;
         }
@@ -119,10 +146,19 @@ impl Machine {
 
     /// `posix_memalign` stores the address: the stored pointer is the block's, wherever that is.
     fn store_pointer(&mut self, inside: &Inside, block: BlockId) {
+        if let Some(begin) = self.thread().stores.take() {
+            self.blocks.forget(begin, inside_size(&self.blocks, block));
+            self.blocks.place(block, begin);
+            self.hand_out(block, 0);
+        }
         let place = self.chains.place(inside.back.wrapping_sub(1));
         let cell = Cell { tag: Tag::of(block), node: Chains::made(place) };
         self.memory.store(inside.arguments[0], cell);
     }
+}
+
+fn inside_size(blocks: &Blocks, block: BlockId) -> u64 {
+    blocks.get(block).map_or(1, |block| block.facts.size.max(1))
 }
 
 /// A call of an allocator that is about to begin.
@@ -154,6 +190,6 @@ pub fn about_to(
         true => machine.stacks.keep_caller(back.wrapping_sub(1)),
         false => machine.keep_stack(calls),
     };
-    let data = cell.node;
+    let data = Given { chain: cell.node, when: machine.now() };
     Inside { allocator, function, back, stack, arguments, block, guessed, callers, data }
 }

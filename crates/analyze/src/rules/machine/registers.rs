@@ -95,6 +95,20 @@ impl Registers {
         self.unset & touched != 0
     }
 
+    /// Whether any vector register has a bit that nobody wrote.
+    #[must_use]
+    pub fn has_vectors(&self) -> bool {
+        self.meets(0xffff << VECTORS)
+    }
+
+    /// Vector registers are now what they were when these were kept.
+    pub fn take_vectors(&mut self, kept: &Self) {
+        for number in 0..16u8 {
+            let origin = kept.origin_of_vector(number);
+            self.set_vector(number, *kept.vector(number), Some(origin));
+        }
+    }
+
     /// The bits of a general register.
     #[must_use]
     pub fn general(&self, number: u8) -> u64 {

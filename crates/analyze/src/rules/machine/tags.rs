@@ -65,6 +65,10 @@ pub struct Arithmetic {
     split_numbers: FxHashMap<Split, u32>,
     /// The tag of whatever was there when a window began, if one did.
     before: Tag,
+    /// Blocks that have another size at the same place, and what they are now.
+    renewed: FxHashMap<BlockId, BlockId>,
+    /// Those of them whose old pointers are good, as the program has compared them with the new ones.
+    compared: FxHashMap<BlockId, BlockId>,
 }
 
 /// The upper bytes of one word and the lower bytes of the next.
@@ -82,6 +86,44 @@ impl Arithmetic {
     /// What has this tag may be anything, and so may be what is made from it.
     pub fn begin_window(&mut self, before: Tag) {
         self.before = before;
+    }
+
+    /// A block has another size at the same place.
+    pub fn renewed(&mut self, old: BlockId, new: BlockId) {
+        self.renewed.insert(old, new);
+    }
+
+    /// Two values are compared: if one is a pointer to what the other's block was before, the program knows
+    /// that it has not moved.
+    pub fn compare(&mut self, left: Tag, right: Tag) {
+        if self.renewed.is_empty() {
+            return;
+        }
+        if let (Some(left), Some(right)) = (left.block(), right.block()) {
+            self.keep(left, right);
+            self.keep(right, left);
+        }
+    }
+
+    /// If one block has become the other, all between have.
+    fn keep(&mut self, old: BlockId, new: BlockId) {
+        let next = |id: &BlockId| self.renewed.get(id).copied();
+        let way: Vec<BlockId> =
+            std::iter::successors(Some(old), next).take_while(|id| *id != new).collect();
+        if way.last().and_then(next) == Some(new) {
+            self.compared.extend(way.into_iter().map(|id| (id, new)));
+        }
+    }
+
+    /// What a block is now, if the program knows.
+    fn now(&self, id: BlockId) -> BlockId {
+        match self.compared.is_empty() {
+            true => id,
+            false => {
+                let next = |id: &BlockId| self.compared.get(id).copied();
+                std::iter::successors(Some(id), next).last().unwrap_or(id)
+            }
+        }
     }
 
     /// Whether one of two values may be anything.
@@ -115,6 +157,7 @@ impl Arithmetic {
         if right.is_none() {
             return left;
         }
+        self.compare(left, right);
         // p - (p - q) is q.
         if let Some((to, from)) = self.parts(right)
             && to == left
@@ -199,7 +242,7 @@ impl Arithmetic {
     /// lies right before it.
     #[must_use]
     pub fn resolve(&self, tag: Tag, address: u64, blocks: &Blocks) -> Option<BlockId> {
-        let Some(choice) = self.chosen(tag) else { return tag.block() };
+        let Some(choice) = self.chosen(tag) else { return tag.block().map(|id| self.now(id)) };
         let known = |id: &BlockId| blocks.get(*id).filter(|block| !block.unplaced);
         let rank = |id: &BlockId| known(id).map(|b| (b.distance(address), !b.is_live(), *id));
         let best = choice.blocks.iter().filter_map(rank).min();
@@ -309,6 +352,7 @@ mod tests {
         let release = Release {
             time: 1,
             how: Freed {
+                when: None,
                 pointer: Pointer { address: 0x1000, block: Some(one) },
                 chain: Node::default(),
             },
@@ -324,6 +368,23 @@ mod tests {
         assert_eq!(arithmetic.candidates(either).collect::<Vec<_>>(), [one, two]);
         let shifted = arithmetic.sum(either, Tag::default());
         assert_eq!(shifted, either);
+    }
+
+    #[test]
+    fn a_pointer_that_was_compared_with_its_successor_is_one_to_it() {
+        let blocks = Blocks::default();
+        let mut arithmetic = Arithmetic::default();
+        let [first, second, third, other] = [1, 2, 3, 4].map(BlockId);
+        arithmetic.renewed(first, second);
+        arithmetic.renewed(second, third);
+        arithmetic.compare(Tag::of(first), Tag::of(other));
+        let now = |arithmetic: &Arithmetic, id| arithmetic.resolve(Tag::of(id), 0x1000, &blocks);
+        assert_eq!(now(&arithmetic, first), Some(first));
+        arithmetic.compare(Tag::of(third), Tag::of(second));
+        assert_eq!(now(&arithmetic, first), Some(first), "not that one");
+        assert_eq!(now(&arithmetic, second), Some(third));
+        arithmetic.compare(Tag::of(first), Tag::of(third));
+        assert_eq!(now(&arithmetic, first), Some(third));
     }
 
     #[test]

@@ -4,14 +4,18 @@
 use super::Access;
 use super::calls::Calls;
 use super::cells::Cell;
-use super::chains::Node;
-use super::code::{CELLS, Code};
+use super::code::{CELLS, Code, Transport};
 use super::handlers::Interrupted;
+use super::heap::Given;
 use super::registers::{Origin, Registers};
 use super::unwritten::{Unwritten, WIDEST};
 use crate::model::heap::UnderWay;
+use crate::rules::state::BlockId;
 use crate::semantics::{Flow, Side, Span, Uses};
 use std::ops::Range;
+
+/// Areas of XSAVE that are remembered.
+const MOST_SAVED: usize = 8;
 
 /// One thread.
 #[derive(Clone)]
@@ -24,10 +28,24 @@ pub struct Thread {
     pub stack: Option<u64>,
     /// The frame pointer, where the function keeps one.
     pub frame: Option<u64>,
+    /// Room that was made on the stack, while nobody knows how much.
+    pub room: Option<BlockId>,
+    /// What was asked for of room that is about to be made, if somebody told.
+    pub(super) asked: Option<u64>,
+    /// Where the stack pointer will be once it is moved to room that was made.
+    pub(super) making: Option<u64>,
+    /// The address of a block that an allocator under way has stored.
+    pub(super) stores: Option<u64>,
+    /// The thread pointer, once it is known, and what carries a copy of it.
+    pub pointer: Option<(u64, BlockId)>,
     /// Calls of allocators that have not returned, outermost first.
-    pub inside: UnderWay<Node>,
+    pub inside: UnderWay<Given>,
+    /// Where the return address of the innermost function stands that was judged by its contract.
+    pub(super) library: Option<u64>,
     /// Bits of registers that nobody wrote.
     pub registers: Registers,
+    /// Registers that XSAVE has put into memory, by where.
+    pub(super) saved: Vec<(u64, Registers)>,
     /// The lowest address of the stack that was written since it was last below the stack pointer.
     pub low: u64,
     /// Where its stack is, once it has called something.
@@ -43,8 +61,15 @@ impl Default for Thread {
             calls: Calls::default(),
             stack: None,
             frame: None,
+            room: None,
+            asked: None,
+            making: None,
+            stores: None,
+            pointer: None,
             inside: UnderWay::default(),
+            library: None,
             registers: Registers::default(),
+            saved: Vec::new(),
             low: 0,
             area: 0..0,
             interrupted: Vec::new(),
@@ -59,8 +84,39 @@ impl Thread {
         written(accesses, memory);
     }
 
+    /// What is in vector registers goes to memory by XSAVE and comes back by XRSTOR, as the loader does where
+    /// it binds a function at its first call. The layout there is the processor's affair.
+    fn transport(&mut self, state: Transport, accesses: &[Access]) {
+        let Some(area) = accesses.first().map(|access| access.address) else { return };
+        self.saved.retain(|(known, _)| state == Transport::Restores || *known != area);
+        match state {
+            Transport::None => {}
+            Transport::Saves if self.registers.has_vectors() => {
+                if self.saved.len() >= MOST_SAVED {
+                    self.saved.remove(0);
+                }
+                self.saved.push((area, self.registers.clone()));
+            }
+            Transport::Saves => {}
+            Transport::Restores => {
+                let found = self.saved.iter().position(|(known, _)| *known == area);
+                if let Some(at) = found {
+                    self.registers.take_vectors(&self.saved.remove(at).1);
+                }
+            }
+        }
+    }
+
     /// Follows what nobody wrote through one instruction.
     pub fn follow(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
+        if code.state != Transport::None {
+            self.make_anew(code, accesses, memory);
+            return self.transport(code.state, accesses);
+        }
+        self.follow_values(code, accesses, memory);
+    }
+
+    fn follow_values(&mut self, code: &Code, accesses: &[Access], memory: &mut Unwritten) {
         let matched = accesses.len() == usize::from(code.operands);
         if !matched || code.repeats {
             return self.make_anew(code, accesses, memory);
@@ -109,7 +165,7 @@ impl Thread {
                 // State of the processor, which XSAVE stores, is longer than any value.
                 let short = (*bytes as usize).min(WIDEST);
                 memory.remove(address, u64::from(*bytes));
-                memory.store(address, &bits[..short]);
+                memory.store_from(address, &bits[..short], *origin);
             }
         }
     }
@@ -126,7 +182,7 @@ impl Thread {
                 let access = accesses[slot as usize];
                 let address = access.address.wrapping_add(u64::from(from.from));
                 let origin = Origin { pc: code.pc, address, size: u32::from(from.bytes) };
-                (memory.load(address, u64::from(from.bytes)), Some(origin))
+                (memory.load(address, u64::from(from.bytes)), Some(memory.origin(origin)))
             }
             Side::General(number) => {
                 (self.registers.load(from), Some(self.registers.origin_of_general(number)))
@@ -149,7 +205,8 @@ impl Thread {
             let access = accesses[slot as usize];
             let address = access.address.wrapping_add(u64::from(read.from));
             if memory.first(address, u64::from(read.bytes)).is_some() {
-                return Some(Origin { pc: code.pc, address, size: u32::from(read.bytes) });
+                let here = Origin { pc: code.pc, address, size: u32::from(read.bytes) };
+                return Some(memory.origin(here));
             }
         }
         self.registers.used(&(uses.values | uses.conditions))

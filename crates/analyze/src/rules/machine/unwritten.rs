@@ -1,6 +1,8 @@
 //! The bits of memory that hold nothing anyone wrote, eight for each byte, as memcheck's V bits.
 
 use super::pages::Pages;
+use super::registers::Origin;
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 const PAGE: u64 = 4096;
@@ -33,7 +35,15 @@ impl Page {
 #[derive(Clone, Default)]
 pub struct Unwritten {
     pages: Pages<Page>,
+    /// Where what was copied to a word was read first. Words whose own bytes nobody wrote have none.
+    origins: FxHashMap<u64, Origin>,
 }
+
+/// Bytes of a word.
+const WORD: u64 = 8;
+
+/// More than this at once is taken for a wrong length.
+const LONGEST_COPY: u64 = 1 << 30;
 
 /// Goes through a range page by page: the page's number, and the range inside it.
 fn pages(begin: u64, size: u64) -> impl Iterator<Item = (u64, Range<usize>)> {
@@ -70,6 +80,7 @@ impl Unwritten {
 
     /// Nothing of a range was written.
     pub fn insert(&mut self, begin: u64, size: u64) {
+        self.forget_origins(begin, size);
         for (page, range) in pages(begin, size) {
             if range.len() as u64 == PAGE {
                 *self.pages.get_or(page, || Page::Untouched) = Page::Untouched;
@@ -99,7 +110,7 @@ impl Unwritten {
 
     fn remove_many(&mut self, begin: u64, size: u64) {
         // More pages than there are need not be gone through.
-        if size / PAGE > self.pages.len() as u64 {
+        if self.is_beyond(size) {
             let end = begin.saturating_add(size);
             let whole = |page: &u64| page * PAGE >= begin && (page + 1) * PAGE <= end;
             for page in self.pages.numbers().into_iter().filter(whole) {
@@ -137,12 +148,42 @@ impl Unwritten {
         bits
     }
 
+    /// Where what is at an address, which nobody wrote, was read first.
+    #[must_use]
+    pub fn origin(&self, here: Origin) -> Origin {
+        self.origins.get(&(here.address / WORD)).copied().unwrap_or(here)
+    }
+
+    fn forget_origins(&mut self, begin: u64, size: u64) {
+        if self.origins.is_empty() || size == 0 {
+            return;
+        }
+        let words = begin / WORD..=begin.saturating_add(size - 1) / WORD;
+        if words.end() - words.start() > self.origins.len() as u64 {
+            self.origins.retain(|word, _| !words.contains(word));
+        } else {
+            for word in words {
+                self.origins.remove(&word);
+            }
+        }
+    }
+
+    /// Bytes are stored that have these bits, because of what was read elsewhere.
+    pub fn store_from(&mut self, begin: u64, bits: &[u8], origin: Option<Origin>) {
+        self.store(begin, bits);
+        if let Some(origin) = origin.filter(|_| bits.iter().any(|bits| *bits != 0)) {
+            let words = begin / WORD..=begin.saturating_add(bits.len() as u64 - 1) / WORD;
+            self.origins.extend(words.map(|word| (word, origin)));
+        }
+    }
+
     /// Bytes are stored that have these bits.
     pub fn store(&mut self, begin: u64, bits: &[u8]) {
         if bits.iter().all(|bits| *bits == 0) {
             self.remove(begin, bits.len() as u64);
             return;
         }
+        self.forget_origins(begin, bits.len() as u64);
         let mut rest = bits;
         for (page, range) in pages(begin, bits.len() as u64) {
             let (now, later) = rest.split_at(range.len());
@@ -157,8 +198,25 @@ impl Unwritten {
     pub fn first(&self, begin: u64, size: u64) -> Option<u64> {
         match inside(begin, size) {
             Some(range) => self.first_in(begin / PAGE, range),
+            None if self.is_beyond(size) => self.first_of_known(begin, size),
             None => pages(begin, size).find_map(|(page, range)| self.first_in(page, range)),
         }
+    }
+
+    /// Whether a range has more pages than there are, so that these are fewer to go through. Lengths are the
+    /// program's, and a wrong one may be all of the address space.
+    fn is_beyond(&self, size: u64) -> bool {
+        size / PAGE > self.pages.len() as u64
+    }
+
+    fn first_of_known(&self, begin: u64, size: u64) -> Option<u64> {
+        let end = begin.saturating_add(size);
+        let within = |page: &u64| (begin / PAGE..end.div_ceil(PAGE)).contains(page);
+        self.pages.numbers().into_iter().filter(within).find_map(|page| {
+            let start = page * PAGE;
+            let (from, to) = (begin.max(start) - start, (end - start).min(PAGE));
+            self.first_in(page, from as usize..to as usize)
+        })
     }
 
     fn first_in(&self, number: u64, range: Range<usize>) -> Option<u64> {
@@ -175,6 +233,8 @@ impl Unwritten {
 
     /// The bytes from `from` on decide about those from `to` on, as `memmove` copies.
     pub fn copy(&mut self, to: u64, from: u64, size: u64) {
+        // Nothing is copied beyond the first page that is not there.
+        let size = size.min(LONGEST_COPY);
         if self.first(from, size).is_none() {
             self.remove(to, size);
             return;
@@ -233,6 +293,10 @@ mod tests {
                 }
                 let first = oracle.range(at..at + 500).next().map(|(byte, _)| *byte);
                 prop_assert_eq!(unwritten.first(at, 500), first);
+                // A length that is wrong takes no longer.
+                let first = oracle.range(at..).next().map(|(byte, _)| *byte);
+                prop_assert_eq!(unwritten.first(at, 1 << 62), first);
+                prop_assert_eq!(unwritten.first(at, u64::MAX), first);
             }
         }
     }

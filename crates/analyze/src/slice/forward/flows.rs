@@ -5,7 +5,7 @@ use crate::semantics::{Flow, Parts, Shuttle, Side, Span, StringOp, Uses};
 use crate::slice::at::At;
 use crate::slice::graph::Kind;
 use crate::slice::strings::{Repeated, repeated};
-use crate::slice::wanters::Found;
+use crate::slice::wanters::Reasons;
 
 /// What of an instruction's definitions carries the value.
 #[derive(Default)]
@@ -61,7 +61,7 @@ fn first(bytes: u64) -> u64 {
 
 impl Forward<'_> {
     /// What the instruction makes of what is marked; nothing is changed yet.
-    pub(super) fn makes(&mut self, at: &At<'_>, found: &mut Found, made: &mut Made) {
+    pub(super) fn makes(&mut self, at: &At<'_>, found: &mut Reasons, made: &mut Made) {
         let meaning = at.meaning();
         if let Some(operation) = meaning.repeats {
             return self.string(at, operation, found, made);
@@ -89,7 +89,7 @@ impl Forward<'_> {
         }
     }
 
-    fn copy(&mut self, at: &At<'_>, to: Span, from: Span, found: &mut Found, made: &mut Made) {
+    fn copy(&mut self, at: &At<'_>, to: Span, from: Span, found: &mut Reasons, made: &mut Made) {
         let addressed = self.addressed(at, to, found) | self.addressed(at, from, found);
         let mask = match from.side {
             Side::Memory(slot) => {
@@ -117,13 +117,15 @@ impl Forward<'_> {
     }
 
     /// Whether the address of a span of memory carries the value.
-    fn addressed(&mut self, at: &At<'_>, span: Span, found: &mut Found) -> bool {
+    fn addressed(&mut self, at: &At<'_>, span: Span, found: &mut Reasons) -> bool {
         let Side::Memory(slot) = span.side else { return false };
-        self.parts(at.meaning().memory[usize::from(slot)].address, Kind::Address, found)
+        let operand = &at.meaning().memory[usize::from(slot)];
+        let kind = self.question.address_kind(operand.entry, at.slot(slot));
+        self.parts(operand.address, kind, found)
     }
 
     /// Whether register parts carry the value, and edges of this kind are followed.
-    fn parts(&mut self, parts: Parts, kind: Kind, found: &mut Found) -> bool {
+    fn parts(&mut self, parts: Parts, kind: Kind, found: &mut Reasons) -> bool {
         if !self.question.follow.follows(kind) || !self.current.marked.meets(&parts) {
             return false;
         }
@@ -132,7 +134,7 @@ impl Forward<'_> {
     }
 
     /// Whether any of a range of memory carries the value.
-    fn read(&mut self, address: u64, bytes: u64, found: &mut Found) -> bool {
+    fn read(&mut self, address: u64, bytes: u64, found: &mut Reasons) -> bool {
         if !self.memory.has(address, bytes) {
             return false;
         }
@@ -145,7 +147,7 @@ impl Forward<'_> {
     }
 
     /// Whether any of these uses carries the value.
-    pub(super) fn used(&mut self, at: &At<'_>, uses: &Uses, found: &mut Found) -> bool {
+    pub(super) fn used(&mut self, at: &At<'_>, uses: &Uses, found: &mut Reasons) -> bool {
         let mut any = self.parts(uses.values, Kind::Value, found);
         any |= self.parts(uses.conditions, Kind::Control, found);
         for read in &uses.reads {
@@ -160,7 +162,7 @@ impl Forward<'_> {
     }
 
     /// An instruction whose accesses stand in a record of their own: all from all.
-    fn irregular(&mut self, at: &At<'_>, found: &mut Found, made: &mut Made) {
+    fn irregular(&mut self, at: &At<'_>, found: &mut Reasons, made: &mut Made) {
         let meaning = at.meaning();
         let mut any = self.parts(meaning.addresses(), Kind::Address, found);
         for flow in &meaning.flows {
@@ -183,7 +185,7 @@ impl Forward<'_> {
         }
     }
 
-    fn string(&mut self, at: &At<'_>, operation: StringOp, found: &mut Found, made: &mut Made) {
+    fn string(&mut self, at: &At<'_>, operation: StringOp, found: &mut Reasons, made: &mut Made) {
         let Some(did) = self.repeated(at) else { return };
         let whole = |number| Parts::general(number, 0, 8);
         let (rax, rcx, rsi, rdi) = (whole(0), whole(1), whole(6), whole(7));
@@ -241,7 +243,7 @@ impl Forward<'_> {
 
     /// A repeated move, byte for byte. Where it ran into what it had written, the bytes come from
     /// its beginning.
-    fn moved(&mut self, did: &Repeated, found: &mut Found, made: &mut Made) {
+    fn moved(&mut self, did: &Repeated, found: &mut Reasons, made: &mut Made) {
         let apart = did.target.wrapping_sub(did.source);
         let wraps = !did.down && apart >= did.size && apart < did.bytes;
         let source = if wraps { apart } else { did.bytes };

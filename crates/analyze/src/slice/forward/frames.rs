@@ -4,11 +4,11 @@
 //! whose last deciding branch is not among those does not take part for the sake of control.
 
 use super::marks::Registers;
-use crate::dependence::Moment;
 use crate::dependence::calls::HANDLER;
 use crate::dependence::control::{Control, NO_CONTROL};
 use crate::dependence::wanted::Wanted;
 use crate::slice::graph::{self, Because};
+use base::StepCount;
 
 /// An active call.
 #[derive(Default)]
@@ -16,7 +16,7 @@ pub struct Frame {
     /// Its number in the slice, if a node is in it.
     number: Option<u32>,
     /// The call: instruction, which execution, when.
-    caller: Option<(u32, i64, Moment)>,
+    caller: Option<(u32, i64, StepCount)>,
     /// Address of its return address; 0 if not known.
     slot: u64,
     handler: bool,
@@ -84,7 +84,7 @@ impl Frames {
     }
 
     /// A call.
-    pub fn call(&mut self, slot: u64, called: Option<u32>, caller: (u32, i64, Moment)) {
+    pub fn call(&mut self, slot: u64, called: Option<u32>, caller: (u32, i64, StepCount)) {
         self.top();
         self.stack.push(Frame { slot, called, caller: Some(caller), ..Frame::default() });
     }

@@ -3,7 +3,7 @@
 use crate::dependence::wanted::Wanted;
 use crate::semantics::Parts;
 use crate::slice::graph::{Because, Kind};
-use crate::slice::wanters::Found;
+use crate::slice::wanters::Reasons;
 use rustc_hash::FxHashMap;
 
 /// Stands for a node that is not kept.
@@ -40,7 +40,7 @@ impl Registers {
     }
 
     /// Who made those of these that are marked.
-    pub fn tell(&self, parts: Parts, kind: Kind, found: &mut Found) {
+    pub fn tell(&self, parts: Parts, kind: Kind, found: &mut Reasons) {
         for part in (self.marked & parts).iter() {
             let node = self.makers.get(&part).copied().unwrap_or(NO_NODE);
             found.add(node, kind, Because::Parts(Parts::numbered(part)));
@@ -100,7 +100,7 @@ impl Memory {
     }
 
     /// Who made those of some bytes whose bit is set.
-    pub fn tell(&self, address: u64, which: u64, found: &mut Found) {
+    pub fn tell(&self, address: u64, which: u64, found: &mut Reasons) {
         for byte in (0..64).filter(|byte| which >> byte & 1 == 1) {
             let address = address.wrapping_add(byte);
             let node = self.makers.get(&address).copied().unwrap_or(NO_NODE);

@@ -9,11 +9,14 @@ use crate::slice::at::At;
 use crate::slice::frames::{Pending, Restore};
 use crate::slice::graph::{Because, Frame, Kind};
 use crate::slice::question::Follow;
-use crate::slice::wanters::Found;
+use crate::slice::wanters::Reasons;
+
+/// Bytes below a return address that are taken for the frame of what was called.
+const LARGEST_FRAME: u64 = 4096;
 
 impl Walk<'_> {
     /// Follows calls, returns and branches; whether someone waited for this one.
-    pub(super) fn control(&mut self, at: &At<'_>, found: &mut Found) -> bool {
+    pub(super) fn control(&mut self, at: &At<'_>, found: &mut Reasons) -> bool {
         let form = at.meaning().form;
         match form {
             Form::Call(_) | Form::IndirectCall | Form::Return => self.cross(at, found),
@@ -22,7 +25,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn decides(&mut self, at: &At<'_>, found: &mut Found) -> bool {
+    pub(super) fn decides(&mut self, at: &At<'_>, found: &mut Reasons) -> bool {
         let Some(control) = self.question.control else { return false };
         let top = self.current.frames.top();
         if top.pending.is_empty() {
@@ -55,14 +58,14 @@ impl Walk<'_> {
     }
 
     /// Whether someone waits for this instruction as a jump that landed.
-    pub(super) fn has_landed(&mut self, found: &mut Found) -> bool {
+    pub(super) fn has_landed(&mut self, found: &mut Reasons) -> bool {
         let Some(wanters) = self.current.landed.take() else { return false };
         found.extend(wanters.iter().map(|node| (*node, Kind::Control, Because::Branch)));
         true
     }
 
     /// Follows a call or return; whether someone waited for the call.
-    pub(super) fn cross(&mut self, at: &At<'_>, found: &mut Found) -> bool {
+    pub(super) fn cross(&mut self, at: &At<'_>, found: &mut Reasons) -> bool {
         let crossings = &at.record.block.crossings;
         let Some(crossing) = crossings.iter().find(|crossing| crossing.index == at.index) else {
             return false;
@@ -90,13 +93,32 @@ impl Walk<'_> {
             let wanters = frame.pending.iter().flat_map(|pending| &pending.wanters);
             found.extend(wanters.map(|node| (*node, Kind::Control, Because::Call)));
         }
+        if self.question.frames_begin_empty {
+            self.begins_empty(slot);
+        }
         let branches = self.question.control.is_some_and(|control| control.branches(at.id));
         hit | (branches && self.decides(at, found))
     }
 
+    /// Before a call everything below its return address is dead: what is still wanted of it was never written.
+    fn begins_empty(&mut self, slot: u64) {
+        let lowest = slot.saturating_sub(LARGEST_FRAME);
+        if !self.memory.has_between(lowest, slot) {
+            return;
+        }
+        for (address, bytes) in self.memory.take_range(lowest, slot - lowest) {
+            let mut found = Reasons::new();
+            if self.keeps_edges() {
+                (0..bytes).for_each(|at| self.wanters.take_bytes(address + at, 1, &mut found));
+            }
+            let users = found.into_iter().filter(|(_, kind, _)| *kind == Kind::Value);
+            self.slice.unwritten.extend(users.map(|(node, ..)| (node, address)));
+        }
+    }
+
     /// A handler returned: registers are what they were before it came, whatever it did with them.
     pub(super) fn resumed(&mut self) {
-        let mut found = Found::new();
+        let mut found = Reasons::new();
         let wanted = self.current.wanted;
         self.take_parts(wanted, &mut found);
         self.current.frames.enter(0, true);
@@ -106,7 +128,7 @@ impl Walk<'_> {
     /// A handler was entered. The kernel gave it its arguments, and all else is as it was.
     pub(super) fn handled(&mut self) {
         for register in HANDLER_REGISTERS {
-            self.take_parts(Parts::general(register, 0, 8), &mut Found::new());
+            self.take_parts(Parts::general(register, 0, 8), &mut Reasons::new());
         }
         for frame in self.current.frames.leave_handler() {
             if let Some(id) = frame.id {
@@ -132,7 +154,7 @@ impl Walk<'_> {
             return false;
         }
         let Some(address) = at.slot(0) else { return false };
-        let mut wanters = Found::new();
+        let mut wanters = Reasons::new();
         self.take_parts(parts, &mut wanters);
         self.saved.add(address, 8);
         let moment = at.moment().0;

@@ -5,10 +5,10 @@ use crate::semantics::{Flow, Parts, Side, Span, StringOp, Uses};
 use crate::slice::at::At;
 use crate::slice::graph::Kind;
 use crate::slice::strings::{Repeated, repeated};
-use crate::slice::wanters::Found;
+use crate::slice::wanters::Reasons;
 
 impl Walk<'_> {
-    pub(super) fn flows(&mut self, at: &At<'_>, found: &mut Found, next: &mut Next) -> bool {
+    pub(super) fn flows(&mut self, at: &At<'_>, found: &mut Reasons, next: &mut Next) -> bool {
         let mut hit = false;
         for flow in &at.meaning().flows {
             match flow {
@@ -42,7 +42,7 @@ impl Walk<'_> {
     }
 
     /// An instruction whose accesses stand in a record of their own: all from all.
-    pub(super) fn irregular(&mut self, at: &At<'_>, found: &mut Found, next: &mut Next) -> bool {
+    pub(super) fn irregular(&mut self, at: &At<'_>, found: &mut Reasons, next: &mut Next) -> bool {
         let meaning = at.meaning();
         let mut hit = self.current.wanted.meets(&meaning.defines);
         if hit {
@@ -74,7 +74,7 @@ impl Walk<'_> {
         &mut self,
         at: &At<'_>,
         operation: StringOp,
-        found: &mut Found,
+        found: &mut Reasons,
         next: &mut Next,
     ) -> bool {
         let range = at.record.block.accesses_of(at.index);
@@ -144,7 +144,7 @@ impl Walk<'_> {
     }
 
     /// Takes what is wanted of a span out of the set; which of its bytes.
-    pub(super) fn take_span(&mut self, at: &At<'_>, span: Span, found: &mut Found) -> u64 {
+    pub(super) fn take_span(&mut self, at: &At<'_>, span: Span, found: &mut Reasons) -> u64 {
         match span.side {
             Side::Memory(slot) => {
                 let Some(address) = at.slot(slot) else { return 0 };
@@ -169,7 +169,7 @@ impl Walk<'_> {
         }
     }
 
-    pub(super) fn take_parts(&mut self, parts: Parts, found: &mut Found) {
+    pub(super) fn take_parts(&mut self, parts: Parts, found: &mut Reasons) {
         let taken = self.current.wanted & parts;
         self.current.wanted = self.current.wanted.without(&parts);
         if self.keeps_edges() {
@@ -183,7 +183,7 @@ impl Walk<'_> {
         &mut self,
         address: u64,
         bytes: u64,
-        found: &mut Found,
+        found: &mut Reasons,
     ) -> Option<Vec<(u64, u64)>> {
         if !self.saved.is_empty() {
             self.refute(address, bytes);
@@ -205,7 +205,7 @@ impl Walk<'_> {
                 if let Some(address) = at.slot(slot) {
                     next.memory.push((address.wrapping_add(span.from.into()), mask, Kind::Value));
                 }
-                self.use_address(at, span, next);
+                self.use_read_address(at, span, next);
             }
             _ => next.parts(Kind::Value, span.some_parts(mask as u32)),
         }
@@ -217,6 +217,15 @@ impl Walk<'_> {
         }
     }
 
+    /// The registers that form the address of what is read.
+    fn use_read_address(&self, at: &At<'_>, span: Span, next: &mut Next) {
+        if let Side::Memory(slot) = span.side {
+            let operand = &at.meaning().memory[usize::from(slot)];
+            let kind = self.question.address_kind(operand.entry, at.slot(slot));
+            next.parts(kind, operand.address);
+        }
+    }
+
     pub(super) fn use_all(&self, at: &At<'_>, uses: &Uses, next: &mut Next) {
         next.parts(Kind::Value, uses.values);
         next.parts(Kind::Control, uses.conditions);
@@ -225,7 +234,7 @@ impl Walk<'_> {
                 && let Some(address) = at.slot(slot)
             {
                 next.range(address.wrapping_add(read.from.into()), read.bytes.into());
-                self.use_address(at, *read, next);
+                self.use_read_address(at, *read, next);
             }
         }
     }

@@ -1,19 +1,32 @@
 //! The answer as it grows: executions, the edges between them, and what they want.
 
 use super::{Input, NO_NODE, Next, Walk};
-use crate::dependence::Moment;
+use crate::dependence::system_calls;
 use crate::semantics::Parts;
 use crate::slice::at::At;
 use crate::slice::graph::{Because, Edge, Kind, Node, What};
-use crate::slice::wanters::Found;
+use crate::slice::wanters::Reasons;
+use base::StepCount;
 use base::Tick;
+
+/// What a system call was given: registers, and memory that they point to.
+fn given(input: &Input) -> Next {
+    let mut next = Next::default();
+    let What::Syscall { number, answer, .. } = input.what else { return next };
+    let takes = system_calls::takes(number, answer);
+    let numbers = if input.answer { Kind::Value } else { Kind::Address };
+    next.parts(numbers, takes.values);
+    next.parts(Kind::Address, takes.places);
+    input.reads.iter().for_each(|(address, bytes)| next.range(*address, *bytes));
+    next
+}
 
 const KINDS: [Kind; 3] = [Kind::Value, Kind::Address, Kind::Control];
 
 /// What executed, and when.
 pub(super) struct Ran {
     pub instruction: Option<u32>,
-    pub moment: Moment,
+    pub moment: StepCount,
     pub tick: Option<Tick>,
 }
 
@@ -31,7 +44,7 @@ impl Walk<'_> {
     }
 
     /// Takes an instruction into the slice; `decided` if someone waited for where it leads.
-    pub(super) fn include(&mut self, at: &At<'_>, found: &Found, next: &mut Next, decided: bool) {
+    pub(super) fn include(&mut self, at: &At<'_>, found: &Reasons, next: &mut Next, decided: bool) {
         if !self.takes_part(at.moment()) {
             return;
         }
@@ -44,12 +57,15 @@ impl Walk<'_> {
         if decided && let Some(uses) = &at.meaning().decides {
             self.use_all(at, uses, next);
         }
+        if self.is_bookkeeper(at.id) {
+            next.memory.clear();
+        }
         self.want(next, node);
         self.wait(at, node);
     }
 
     /// Whether an execution of the current thread at this moment may be in the answer.
-    pub(super) fn takes_part(&self, moment: Moment) -> bool {
+    pub(super) fn takes_part(&self, moment: StepCount) -> bool {
         let threads = &self.question.threads;
         (threads.is_empty() || threads.contains(&self.number))
             && self.question.within.is_none_or(|within| within.has(moment))
@@ -70,6 +86,7 @@ impl Walk<'_> {
             let instance = if self.keeps_edges() { self.instance(at) } else { 0 };
             let node = self.node(input.what, Ran::of(self, at), instance, &input.found);
             if self.expands(node) {
+                self.want(&given(input), node);
                 self.wait(at, node);
             }
         }
@@ -81,7 +98,7 @@ impl Walk<'_> {
         kept.is_none_or(|kept| kept.depth < self.question.depth)
     }
 
-    pub(super) fn node(&mut self, what: What, ran: Ran, instance: i64, found: &Found) -> u32 {
+    pub(super) fn node(&mut self, what: What, ran: Ran, instance: i64, found: &Reasons) -> u32 {
         if !self.keeps_edges() {
             return NO_NODE;
         }
@@ -101,7 +118,7 @@ impl Walk<'_> {
         node
     }
 
-    pub(super) fn connect(&mut self, on: u32, found: &Found) {
+    pub(super) fn connect(&mut self, on: u32, found: &Reasons) {
         if on != NO_NODE {
             let edge = |(user, kind, because): &(u32, Kind, Because)| Edge {
                 user: *user,
@@ -151,11 +168,17 @@ impl Walk<'_> {
         *self.foreign.entry(id).or_insert_with(|| foreign(pc))
     }
 
+    fn is_bookkeeper(&mut self, id: u32) -> bool {
+        let Some(bookkeepers) = self.question.bookkeepers else { return false };
+        let pc = self.trace.blocks.statics[id as usize].pc;
+        *self.bookkeepers.entry(id).or_insert_with(|| bookkeepers(pc))
+    }
+
     /// Which execution of its instruction this is, in the window.
     pub(super) fn instance(&mut self, at: &At<'_>) -> i64 {
         let (blocks, taken) = (&self.trace.blocks, &self.trace.taken);
         let number = self.instances.backwards(blocks, taken, at);
-        if self.trace.starts_late {
+        if self.trace.is_tail {
             number as i64 - self.instances.all(blocks, taken, at.id) as i64 - 1
         } else {
             number as i64

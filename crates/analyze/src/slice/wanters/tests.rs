@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// What [`Found::add`] means: every reason is looked at.
+/// What [`Reasons::add`] means: every reason is looked at.
 fn add_slowly(found: &mut Vec<Reason>, node: u32, kind: Kind, because: Because) {
     let same = found.iter_mut().find(|reason| joins(reason, node, kind, because));
     match (same, because) {
@@ -31,7 +31,7 @@ proptest! {
     fn the_index_joins_what_looking_through_all_would(
         reasons in prop::collection::vec((0u32..4, kind(), because()), 0..200)
     ) {
-        let (mut found, mut expected) = (Found::new(), Vec::new());
+        let (mut found, mut expected) = (Reasons::new(), Vec::new());
         for (node, kind, because) in reasons {
             if because == Because::Branch {
                 found.push((node, kind, because));
@@ -69,7 +69,7 @@ fn many_nodes_may_want_the_same() {
         wanters.want_parts(1, parts, node, Kind::Value);
         wanters.want_bytes(0x1000, 0xff, node, Kind::Address);
     }
-    let mut found = Found::new();
+    let mut found = Reasons::new();
     wanters.take_parts(1, parts, &mut found);
     wanters.take_bytes(0x1000, 0xff, &mut found);
     let memory = Because::Memory { address: 0x1000, bytes: 8 };

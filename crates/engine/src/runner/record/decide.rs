@@ -2,24 +2,24 @@
 //! written down. Where the guest has another way it is made to take it; where it has none the
 //! recording is refused before it matters.
 
-use super::{handed, made, refuse, tree};
+use super::{handed, made, refuse, tree, waits};
 use crate::runner::engine::Engine;
-use crate::runner::sys::syscall;
 use crate::runner::syscall::Outcome;
+use crate::sys::syscall;
 use std::os::unix::ffi::OsStrExt;
 
 /// The answer, if the call is one of these.
 pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
-    if super::is_on() && is_late_futex(number) {
+    if engine.is_recorded() && is_late_futex(number) {
         return Some(Outcome::error(libc::ENOSYS));
     }
-    if matches!(number as i64, libc::SYS_clone | libc::SYS_fork) && super::is_on() {
+    if matches!(number as i64, libc::SYS_clone | libc::SYS_fork) && engine.is_recorded() {
         fork(engine, number, a);
     }
-    if matches!(number as i64, libc::SYS_sendmsg | libc::SYS_sendmmsg) && super::is_on() {
+    if matches!(number as i64, libc::SYS_sendmsg | libc::SYS_sendmmsg) && engine.is_recorded() {
         handed::sends(engine, number, a);
     }
-    engine.recorder.as_ref()?;
+    engine.log.recorder.as_ref()?;
     match number as i64 {
         // The kernel would write to the guest's memory at any time; programs have another way.
         libc::SYS_io_setup => Some(Outcome::error(libc::ENOSYS)),
@@ -37,13 +37,14 @@ pub fn decide(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> 
         libc::SYS_sendfile => outgoing(engine, a[0]),
         libc::SYS_splice | libc::SYS_copy_file_range => outgoing(engine, a[2]),
         libc::SYS_tee => outgoing(engine, a[1]),
+        libc::SYS_nanosleep | libc::SYS_clock_nanosleep => waits::sleep(engine, number, a),
         libc::SYS_sched_yield => {
             // Who is next is ours to say.
-            engine.recorder.as_mut()?.yields = true;
+            engine.log.recorder.as_mut()?.yields = true;
             Some(Outcome::Answer(0))
         }
         // With the baton in hand: what other threads write comes before or after.
-        _ if engine.recorder.as_mut()?.outputs.begin(number, a) => {
+        _ if engine.log.recorder.as_mut()?.outputs.begin(number, a) => {
             Some(Outcome::Kernel { number, arguments: a, blocks: false })
         }
         _ => None,
@@ -84,13 +85,16 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
         return;
     }
     if is_memory && made::is_foreign_file(descriptor) {
-        refuse(&format!(
-            "the guest shares memory with processes that are not recorded, through {}, which they \
+        refuse(
+            engine,
+            &format!(
+                "the guest shares memory with processes that are not recorded, through {}, which they \
              can write at any time",
-            path.display()
-        ));
+                path.display()
+            ),
+        );
     }
-    if let Some(recorder) = &mut engine.recorder
+    if let Some(recorder) = &mut engine.log.recorder
         && is_memory
     {
         recorder.outsiders.watch(descriptor, &path);
@@ -103,12 +107,13 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
 fn attach(engine: &mut Engine, a: [u64; 6]) {
     if made::is_foreign(made::Name::Segment(a[0])) {
         refuse(
+            engine,
             "the guest attaches System V shared memory of processes that are not recorded, which \
              they can write at any time",
         );
     }
     if is_attached(a[0]) {
-        refuse("the guest attaches the same System V shared memory at a second place");
+        refuse(engine, "the guest attaches the same System V shared memory at a second place");
     }
     tree::joins(engine);
 }
@@ -132,7 +137,8 @@ fn fork(engine: &mut Engine, number: u64, a: [u64; 6]) {
 /// Whether a call of a process whose baton others want is over soon, though the kernel may have to
 /// look something up: the baton is kept, so that the schedule does not depend on how fast it is.
 pub fn stays_here(engine: &Engine, number: u64, a: [u64; 6]) -> bool {
-    if engine.recorder.is_none() || engine.threads.is_empty() && !super::is_member(engine) {
+    if engine.log.recorder.is_none() || engine.threads.list.is_empty() && !super::is_member(engine)
+    {
         return false;
     }
     match number as i64 {
@@ -147,6 +153,8 @@ pub fn stays_here(engine: &Engine, number: u64, a: [u64; 6]) -> bool {
         | libc::SYS_ftruncate
         | libc::SYS_fallocate
         | libc::SYS_getdents64 => is_file(a[0]),
+        libc::SYS_kill => !may_stop(a[1]),
+        libc::SYS_tgkill => !may_stop(a[2]),
         libc::SYS_open => is_file_named(libc::AT_FDCWD as u64, a[0]),
         libc::SYS_openat => is_file_named(a[0], a[1]),
         libc::SYS_close
@@ -165,8 +173,6 @@ pub fn stays_here(engine: &Engine, number: u64, a: [u64; 6]) -> bool {
         | libc::SYS_umask
         | libc::SYS_prctl
         | libc::SYS_socket
-        | libc::SYS_tgkill
-        | libc::SYS_kill
         | libc::SYS_sched_setaffinity
         | libc::SYS_sched_getscheduler
         | libc::SYS_sched_setscheduler => true,
@@ -196,6 +202,20 @@ fn is_file_named(directory: u64, path: u64) -> bool {
 
 /// What goes to the tool's own output by a way that does not pass through the guest's memory.
 fn outgoing(engine: &Engine, descriptor: u64) -> Option<Outcome> {
-    let recorder = engine.recorder.as_ref()?;
+    let recorder = engine.log.recorder.as_ref()?;
     recorder.outputs.stream(descriptor).map(|_| Outcome::error(libc::EINVAL))
+}
+
+/// Whether a signal may stop this process while the call that sends it is made: then the others must be
+/// able to go on, one of which continues it.
+fn may_stop(signal: u64) -> bool {
+    let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+    stops.contains(&(signal as i32)) || is_traced()
+}
+
+/// Whether another process hears of every signal first.
+fn is_traced() -> bool {
+    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
+    tracer.is_some_and(|number| number.trim() != "0")
 }

@@ -1,10 +1,11 @@
 //! Contents of mapped files. Each is sent once for the whole recording, by whichever process maps
 //! it first.
 
-use super::{Recorder, refuse};
+use super::Recorder;
+use crate::layout;
 use crate::log_ring::{FILE, FILE_HEAD, FILES, SHARED_BYTES, Shared};
-use crate::runner::sys::{self, syscall};
-use crate::runner::{layout, report};
+use crate::runner::report;
+use crate::sys::{self, syscall};
 use recording::log::{Entry, FileKey, FileView};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -157,7 +158,7 @@ fn view(
         if is_zero_device(&status) {
             return None;
         }
-        refuse("the guest mapped a device: what it shows cannot be recorded");
+        recorder.refuse("the guest mapped a device: what it shows cannot be recorded");
     }
     let part = if status.size <= WHOLE { (0, status.size) } else { (offset, length) };
     let key = status.key(part, changes);

@@ -4,9 +4,9 @@
 use super::files;
 use super::made;
 use super::refuse;
-use crate::runner::engine::{Engine, engine};
+use crate::runner::engine::Engine;
 use crate::runner::guest::{read_u32, read_u64};
-use crate::runner::sys::syscall;
+use crate::sys::syscall;
 use std::path::PathBuf;
 
 /// Messages of one call, descriptors of one message: what the kernel allows.
@@ -14,7 +14,7 @@ const MOST_MESSAGES: u64 = 1024;
 const MOST_DESCRIPTORS: usize = 253;
 
 /// A message is about to be sent, or several.
-pub fn sends(engine: &Engine, number: u64, a: [u64; 6]) {
+pub fn sends(engine: &mut Engine, number: u64, a: [u64; 6]) {
     const MESSAGE_OF_SEVERAL: u64 = 64;
     let messages = if number as i64 == libc::SYS_sendmmsg { a[2].min(MOST_MESSAGES) } else { 1 };
     for index in 0..messages {
@@ -51,13 +51,14 @@ fn descriptors(message: u64) -> Option<Vec<u64>> {
     Some(found)
 }
 
-fn hand(engine: &Engine, socket: u64, descriptor: u64) {
+fn hand(engine: &mut Engine, socket: u64, descriptor: u64) {
     let Some(name) = made::name(descriptor) else { return };
-    if !is_writable(descriptor) || made::is_foreign(name) || is_recorded(socket) {
+    if !is_writable(descriptor) || made::is_foreign(name) || is_recorded(engine, socket) {
         return;
     }
-    if engine.recorder.is_some() && made::is_mapped(name) {
+    if engine.log.recorder.is_some() && made::is_mapped(name) {
         refuse(
+            engine,
             "the guest hands memory that it shares through a socket to a process that is not \
              recorded, which can write to it at any time",
         );
@@ -82,7 +83,7 @@ fn is_writable(descriptor: u64) -> bool {
 /// Whether the other end of a socket belongs to a process of this recording: by its number, or where
 /// this process has other numbers than the host because all of them have the same way to the host.
 /// Where the kernel does not tell whose it is, it is not.
-fn is_recorded(socket: u64) -> bool {
+fn is_recorded(engine: &Engine, socket: u64) -> bool {
     let mut peer = [0i32; 3];
     let mut length = size_of_val(&peer) as u32;
     let level = libc::SOL_SOCKET;
@@ -91,13 +92,13 @@ fn is_recorded(socket: u64) -> bool {
         let (peer, length) = (peer.as_mut_ptr(), &raw mut length);
         syscall!(libc::SYS_getsockopt, socket, level, libc::SO_PEERCRED, peer, length)
     };
-    if answer == 0 && engine().numbers.is_hosts() && files::is_recorded(peer[0]) {
+    if answer == 0 && engine.process.numbers.is_hosts() && files::is_recorded(peer[0]) {
         return true;
     }
-    let own = channel("self");
-    answer == 0 && peer[0] > 0 && own.is_some() && channel(&peer[0].to_string()) == own
+    let own = channel(engine, "self");
+    answer == 0 && peer[0] > 0 && own.is_some() && channel(engine, &peer[0].to_string()) == own
 }
 
-fn channel(process: &str) -> Option<PathBuf> {
-    std::fs::read_link(format!("/proc/{process}/fd/{}", engine().config.channel)).ok()
+fn channel(engine: &Engine, process: &str) -> Option<PathBuf> {
+    std::fs::read_link(format!("/proc/{process}/fd/{}", engine.config.channel)).ok()
 }

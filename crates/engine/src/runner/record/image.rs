@@ -15,9 +15,9 @@ const PIECE: u64 = 1 << 20;
 
 /// Writes down the whole process; `thread` runs, and its registers are put away.
 pub fn write(engine: &mut Engine, thread: &Thread) {
-    let Some(mut recorder) = engine.recorder.take() else { return };
+    let Some(mut recorder) = engine.log.recorder.take() else { return };
     show_files(engine, &mut recorder);
-    let (image, ranges) = of(engine, threads(engine, thread), thread.tid);
+    let (image, ranges) = of(engine, threads(engine, thread), thread.tid());
     recorder.put(&Entry::Image(Box::new(image)), 0);
     for (range, kind) in ranges {
         pages(range, kind, &mut |start, bytes| {
@@ -25,19 +25,19 @@ pub fn write(engine: &mut Engine, thread: &Thread) {
             recorder.log.append(bytes);
         });
     }
-    recorder.running = thread.tid;
-    engine.recorder = Some(recorder);
+    recorder.running = thread.tid();
+    engine.log.recorder = Some(recorder);
 }
 
 /// Finds out what the mapped files contain.
 fn show_files(engine: &mut Engine, recorder: &mut Recorder) {
     let mappings: Vec<(Range<u64>, Mapping)> =
-        engine.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
+        engine.process.memory.iter().map(|(range, mapping)| (range, mapping.clone())).collect();
     for (range, mut mapping) in mappings {
         let Some(path) = mapping.file.clone() else { continue };
         let length = range.end - range.start;
         mapping.view = files::view_of(recorder, &path, mapping.offset, length);
-        engine.memory.insert(range, mapping);
+        engine.process.memory.insert(range, mapping);
     }
 }
 
@@ -66,13 +66,13 @@ pub fn of(
         view: mapping.view.map(|view| FileView { offset: mapping.offset, ..view }),
     };
     let image = Image {
-        time: clock::now(),
-        executable: engine.executable.to_string_lossy().into_owned(),
-        mappings: engine.memory.iter().map(mapping).collect(),
-        heap: (engine.memory.heap.start, engine.memory.heap.end),
-        stack_room: engine.memory.stack_room,
+        time: clock::now(&engine.cpu),
+        executable: engine.process.executable.to_string_lossy().into_owned(),
+        mappings: engine.process.memory.iter().map(mapping).collect(),
+        heap: (engine.process.memory.heap.start, engine.process.memory.heap.end),
+        stack_room: engine.process.memory.stack_room,
         actions: (1..=signal::MAX as i32)
-            .map(|number| engine.actions.get(number).words())
+            .map(|number| engine.process.actions.get(number).words())
             .collect(),
         threads,
         running,
@@ -84,7 +84,7 @@ pub fn of(
         let shared = mapping.shared && written;
         (range, if shared { Contents::Shared } else { Contents::Own })
     };
-    let ranges = engine.memory.iter().filter(readable).map(contents).collect();
+    let ranges = engine.process.memory.iter().filter(readable).map(contents).collect();
     (image, ranges)
 }
 
@@ -92,28 +92,28 @@ pub fn of(
 pub fn thread_data(thread: &Thread) -> ThreadData {
     let registers = &thread.registers;
     ThreadData {
-        number: thread.tid,
+        number: thread.tid(),
         general: registers.general,
         flags: registers.flags,
         pc: registers.pc,
         bases: [registers.fs, cpu::gs_base()],
         vector: thread.vector.0[..VECTOR_USED].to_vec(),
-        mask: thread.mask.0,
-        signal_stack: thread.signal_stack,
-        clear_tid: thread.clear_tid,
-        robust_list: thread.robust_list,
-        call: thread.in_call.map(|(number, arguments)| (number, arguments, 0)),
+        mask: thread.signals.mask.0,
+        signal_stack: thread.signals.stack,
+        clear_tid: thread.kernel.clear_tid,
+        robust_list: thread.kernel.robust_list,
+        call: thread.kernel.in_call.map(|(number, arguments)| (number, arguments, 0)),
     }
 }
 
 /// All threads that have not ended.
 fn threads(engine: &Engine, running: &Thread) -> Vec<ThreadData> {
-    let all = [engine.first].into_iter().chain(engine.threads.iter().copied());
+    let all = [engine.threads.first].into_iter().chain(engine.threads.list.iter().copied());
     let mut data = vec![thread_data(running)];
     for thread in all.filter(|thread| !thread.is_null() && !std::ptr::eq(*thread, running)) {
         // SAFETY: threads in the list, and the first until it ends, have not been freed.
         let thread = unsafe { &*thread };
-        if thread.tid > 0 && !thread.foreign {
+        if thread.tid() > 0 && !thread.foreign {
             // Only a kernel thread itself knows its GS.
             let mut other = thread_data(thread);
             other.bases[1] = 0;

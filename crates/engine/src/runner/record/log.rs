@@ -1,11 +1,12 @@
 //! The runner's end of the log: bytes go to buffers that the host shares, and survive this process
 //! however it ends.
 
+use crate::layout;
 use crate::log_ring::{self, BUFFER_BYTES, BUFFERS, HEADER_BYTES, Header, TOTAL_BYTES};
 use crate::report::{LogOrigin, Message};
 use crate::ring::{self, FREE, FULL, LAST};
-use crate::runner::sys::{self, syscall};
-use crate::runner::{layout, report};
+use crate::runner::report;
+use crate::sys::{self, syscall};
 use std::sync::atomic::Ordering;
 
 /// The log of this process.

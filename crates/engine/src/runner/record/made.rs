@@ -3,7 +3,7 @@
 
 use super::files::{mix, shared};
 use crate::log_ring::MADE;
-use crate::runner::sys::{self, syscall};
+use crate::sys::{self, syscall};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory that processes can share by a name or number.

@@ -2,7 +2,7 @@
 //! shows those again.
 
 use crate::runner::record::files::shared;
-use crate::runner::sys::syscall;
+use crate::sys::syscall;
 use recording::log::Output;
 use std::sync::atomic::Ordering;
 

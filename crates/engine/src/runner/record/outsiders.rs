@@ -1,13 +1,13 @@
 //! Memory that the guest has made, with a name in `/dev/shm`, can be opened by anyone later on. The
-//! kernel tells of every opening (`inotify`); the guest's processes count theirs. One that none of them
+//! kernel reports every opening (`inotify`); the guest's processes count theirs. One that none of them
 //! has made is an outsider's, who may write at any time from then on.
 
 use super::files::shared;
 use super::made::{self, Name};
 use super::tree::move_to;
 use crate::log_ring::OPENED;
-use crate::runner::sys::{self, syscall};
 use crate::runner::syscall::files::OPENINGS;
+use crate::sys::{self, syscall};
 use std::ffi::CString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,8 @@ struct Watched {
     watch: i32,
     /// Openings by processes of this recording before the watch began.
     before: u64,
-    /// Openings that the kernel has told of.
-    told: u64,
+    /// Openings that the kernel has reported.
+    reported: u64,
 }
 
 impl Outsiders {
@@ -48,7 +48,7 @@ impl Outsiders {
         // Without a name it cannot be opened.
         if watch >= 0 && self.0.iter().all(|watched| i64::from(watched.watch) != watch) {
             let (path, watch) = (path.to_owned(), watch as i32);
-            self.0.push(Watched { path, name, watch, before, told: 0 });
+            self.0.push(Watched { path, name, watch, before, reported: 0 });
         }
     }
 
@@ -65,16 +65,16 @@ impl Outsiders {
         if self.0.is_empty() {
             return None;
         }
-        self.hear();
+        self.count_openings();
         let opening = u64::from(shared().opening.load(Ordering::Acquire));
         let is_foreign = |watched: &&Watched| {
             let ours = opened_by_us(watched.name).saturating_sub(watched.before);
-            watched.told > ours.saturating_add(opening)
+            watched.reported > ours.saturating_add(opening)
         };
         self.0.iter().find(is_foreign).map(|watched| watched.path.as_path())
     }
 
-    fn hear(&mut self) {
+    fn count_openings(&mut self) {
         /// Of an event: watch, mask, cookie, length of a name, which files have none of.
         const EVENT: usize = 16;
         let mut buffer = [0u8; 64 * EVENT];
@@ -88,9 +88,9 @@ impl Outsiders {
             for event in buffer[..got as usize].chunks_exact(EVENT) {
                 let watch = i32::from_le_bytes([event[0], event[1], event[2], event[3]]);
                 let mask = u32::from_le_bytes([event[4], event[5], event[6], event[7]]);
-                let told = self.0.iter_mut().find(|watched| watched.watch == watch);
-                if let Some(watched) = told.filter(|_| mask & libc::IN_OPEN != 0) {
-                    watched.told += 1;
+                let watched = self.0.iter_mut().find(|watched| watched.watch == watch);
+                if let Some(watched) = watched.filter(|_| mask & libc::IN_OPEN != 0) {
+                    watched.reported += 1;
                 }
             }
         }

@@ -6,8 +6,7 @@
 
 use super::{Recorder, image, position, refuse};
 use crate::config::Point;
-use crate::runner::cpu::cpu;
-use crate::runner::engine::{Engine, engine};
+use crate::runner::engine::Engine;
 use crate::runner::thread::Thread;
 use crate::runner::{baton, clock};
 use recording::log::Entry;
@@ -39,81 +38,94 @@ pub fn start(engine: &mut Engine, thread: &mut Thread) {
     if how.from.is_none() && how.to.is_none() {
         return begin(engine, thread);
     }
-    engine.region.stage = Stage::Before;
+    engine.log.region.stage = Stage::Before;
     match how.from {
         Some(point) => await_point(engine, point),
-        None => enter(engine, thread),
+        None => {
+            // Its registers are where those of a running thread are.
+            thread.move_in(&mut engine.cpu);
+            enter(engine, thread);
+        }
     }
 }
 
 /// Arranges that the dispatcher is there when a point is reached.
 fn await_point(engine: &mut Engine, point: Point) {
-    engine.region.hits = 0;
+    engine.log.region.hits = 0;
     let (places, ticks) = match point {
-        Point::Place { pc, .. } => (vec![pc], engine.recorder.is_some()),
+        Point::Place { pc, .. } => (vec![pc], engine.log.recorder.is_some()),
         Point::Ticks(_) => (Vec::new(), true),
     };
-    engine.stops.watch(places);
+    engine.observed.stops.watch(places);
     engine.set_plan(engine.config.plan.clone().with_ticks(ticks));
-    if let (Point::Ticks(count), None) = (point, &engine.recorder) {
-        clock::arm(count);
+    if let (Point::Ticks(count), None) = (point, &engine.log.recorder) {
+        clock::arm(&mut engine.cpu, count);
     }
 }
 
 /// The log begins here.
 fn begin(engine: &mut Engine, thread: &mut Thread) {
     let Some(how) = &engine.config.recording else { return };
-    let mut recorder = Recorder::start(how, engine.numbers.host);
-    clock::arm(recorder.scheduler.slice(clock::now()));
+    let mut recorder = Recorder::start(&engine.cpu, how, engine.process.numbers.host);
+    let slice = recorder.scheduler.slice(clock::now(&engine.cpu));
+    clock::arm(&mut engine.cpu, slice);
     baton::be_calm(true);
-    engine.recorder = Some(recorder);
+    let points: Vec<u64> = how.switch_points.iter().map(|point| point.pc).collect();
+    engine.log.recorder = Some(recorder);
+    if !points.is_empty() {
+        engine.observed.stops.watch(points);
+        engine.set_plan(engine.config.plan.clone());
+    }
     image::write(engine, thread);
 }
 
 fn enter(engine: &mut Engine, thread: &mut Thread) {
     let shares = |thread: &&*mut Thread| {
         // SAFETY: threads in the list have not been freed.
-        unsafe { (***thread).foreign && (***thread).tid > 0 }
+        unsafe { (***thread).foreign && (***thread).tid() > 0 }
     };
-    if thread.foreign || engine.threads.iter().any(|thread| shares(&thread)) {
-        refuse("the region begins while a child still shares the guest's memory (vfork)");
+    if thread.foreign || engine.threads.list.iter().any(|thread| shares(&thread)) {
+        refuse(engine, "the region begins while a child still shares the guest's memory (vfork)");
     }
-    if engine.region.shares {
-        refuse("the region begins when a child that is not part of it shares the guest's memory");
+    if engine.log.region.shares {
+        refuse(
+            engine,
+            "the region begins when a child that is not part of it shares the guest's memory",
+        );
     }
-    engine.region.stage = Stage::Inside;
-    thread.move_out();
+    engine.log.region.stage = Stage::Inside;
+    thread.move_out(engine);
     engine.set_plan(engine.config.plan.clone().with_ticks(true));
     begin(engine, thread);
     match engine.config.recording.as_ref().and_then(|how| how.to) {
         Some(point) => await_point(engine, point),
-        None => engine.stops.watch(Vec::new()),
+        None => engine.observed.stops.watch(Vec::new()),
     }
-    if let Some(recorder) = &mut engine.recorder {
-        recorder.began = clock::now();
+    if let Some(recorder) = &mut engine.log.recorder {
+        recorder.began = clock::now(&engine.cpu);
     }
 }
 
 /// The region is over: the guest runs on, and nobody looks.
 fn leave(engine: &mut Engine) {
-    let at = position(&engine.memory);
-    let Engine { recorder, memory, .. } = engine;
+    let at = position(engine);
+    let Engine { log, process, .. } = engine;
+    let (recorder, memory) = (&mut log.recorder, &process.memory);
     if let Some(recorder) = recorder {
         recorder.put(&Entry::Stop(at), 0);
         recorder.log.finish();
         recorder.tree.leave(memory);
     }
-    engine.recorder = None;
-    engine.region.stage = Stage::Over;
+    engine.log.recorder = None;
+    engine.log.region.stage = Stage::Over;
     baton::be_calm(false);
-    engine.stops.watch(Vec::new());
+    engine.observed.stops.watch(Vec::new());
     engine.set_plan(engine.config.plan.clone().with_ticks(false));
 }
 
 /// In the dispatcher: whether a point that is waited for is here, and what then.
-pub fn look(thread: &mut Thread) {
-    let engine = engine();
-    let stage = engine.region.stage;
+pub fn look(engine: &mut Engine, thread: &mut Thread) {
+    let stage = engine.log.region.stage;
     if matches!(stage, Stage::None | Stage::Over) || !is_here(engine) {
         return;
     }
@@ -125,14 +137,16 @@ pub fn look(thread: &mut Thread) {
 
 fn is_here(engine: &mut Engine) -> bool {
     let Some(how) = &engine.config.recording else { return false };
-    let point = if engine.region.stage == Stage::Before { how.from } else { how.to };
-    match (point, &engine.recorder) {
-        (Some(Point::Place { pc, count }), _) if cpu().registers.pc == pc => {
-            engine.region.hits += 1;
-            engine.region.hits == count
+    let point = if engine.log.region.stage == Stage::Before { how.from } else { how.to };
+    match (point, &engine.log.recorder) {
+        (Some(Point::Place { pc, count }), _) if engine.cpu.registers.pc == pc => {
+            engine.log.region.hits += 1;
+            engine.log.region.hits == count
         }
-        (Some(Point::Ticks(count)), Some(recorder)) => clock::now() >= recorder.began + count,
-        (Some(Point::Ticks(count)), None) => clock::now() >= count,
+        (Some(Point::Ticks(count)), Some(recorder)) => {
+            clock::now(&engine.cpu) >= recorder.began + count
+        }
+        (Some(Point::Ticks(count)), None) => clock::now(&engine.cpu) >= count,
         _ => false,
     }
 }
@@ -140,9 +154,9 @@ fn is_here(engine: &mut Engine) -> bool {
 /// How many ticks the region has left, if it ends by ticks.
 pub fn left(engine: &Engine) -> u64 {
     let end = engine.config.recording.as_ref().and_then(|how| how.to);
-    match (end, &engine.recorder) {
+    match (end, &engine.log.recorder) {
         (Some(Point::Ticks(count)), Some(recorder)) => {
-            (recorder.began + count).saturating_sub(clock::now()).max(1)
+            (recorder.began + count).saturating_sub(clock::now(&engine.cpu)).max(1)
         }
         _ => u64::MAX,
     }
@@ -150,10 +164,10 @@ pub fn left(engine: &Engine) -> u64 {
 
 /// In the child of a fork that came before the region: the region is its parent's.
 pub fn forked(engine: &mut Engine) {
-    if engine.region.stage == Stage::Before {
-        engine.region.stage = Stage::Over;
+    if engine.log.region.stage == Stage::Before {
+        engine.log.region.stage = Stage::Over;
         engine.config.recording = None;
-        engine.stops.watch(Vec::new());
+        engine.observed.stops.watch(Vec::new());
         engine.set_plan(engine.config.plan.clone().with_ticks(false));
     }
 }

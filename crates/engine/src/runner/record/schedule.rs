@@ -1,21 +1,34 @@
 //! Which thread runs next, and for how long, while recording.
 //!
-//! * **fair**: slices of equal length, first come first served;
-//! * **random**: slices of any length, mostly short ones, and whoever comes out of a hat;
+//! * **fair**: slices of about equal length, first come first served;
+//! * **random**: threads are stopped at any event or after slices of any length, mostly short ones, and
+//!   the next thread is chosen at random. Some seeds starve a thread now and then, and let timed waits end
+//!   at once;
 //! * **pct**: threads have random priorities and the highest that can run does; at a few random
 //!   moments the running one falls below all others. Finds every bug that needs so many ordering
 //!   constraints with a probability that can be stated (Burckhardt et al., ASPLOS 2010).
+//!
+//! An **event** is a moment at which threads may have something to do with each other, while another
+//! could run: a locked instruction, a system call, a place that the host has named. Ticks alone are too
+//! coarse: a server answers a request within a few hundred, and a thread that is stopped every seven
+//! thousand is hardly ever stopped between two critical sections. Slices have no constant length, which
+//! would keep in step with loops.
 
 use crate::config::Schedule;
 
-/// Ticks of a fair slice.
+/// Ticks of a fair slice, on average.
 const FAIR: u64 = 1 << 18;
 /// Longest random slice, as a power of two.
 const RANDOM_BITS: u64 = 17;
-/// How often priorities are looked at.
+/// How often priorities are looked at, on average.
 const PCT_SLICE: u64 = 1 << 12;
-/// The moments at which priorities change lie within so many ticks.
-const PCT_HORIZON: u64 = 1 << 22;
+/// Where the number of events is not known, the moments at which priorities change lie within a power of
+/// two of events, drawn between these: so runs of any length have some.
+const PCT_EVENT_BITS: std::ops::Range<u64> = 3..19;
+/// The same for moments in ticks, which lie between events too.
+const PCT_TICK_BITS: std::ops::Range<u64> = 8..23;
+/// One in so many moments is drawn from ticks.
+const PCT_TICKS: u64 = 4;
 
 /// Slices after which a thread that all others wait for falls below them too: it may be waiting for
 /// one of them.
@@ -24,6 +37,31 @@ const PCT_PATIENCE: u64 = 256;
 /// is always a higher one that can run, and what they wait for may be its to do.
 const PCT_PASSES: u64 = 1024;
 
+/// A thread is stopped at one event in two to the power of something below this, by seed.
+const RATE_BITS: u64 = 6;
+/// One stop in so many starves whom it stops, where a seed does so at all.
+const STARVES: u64 = 8;
+/// Longest starvation, in decisions, as a power of two.
+const STARVED_BITS: u64 = 10;
+/// The same for a thread that is held at a place that the host has named.
+const HELD_BITS: u64 = 9;
+/// Decisions for which a thread is held, in half of the cases: until no other can run. A bound, as one of
+/// them may spin until this one goes on.
+const HELD_LONG: u64 = 1 << 13;
+/// Timed waits that may end at once one after the other, before others get to run: they may be waited for.
+const EARLY_AT_ONCE: u64 = 3;
+/// Instructions of jitter behind the end of a slice.
+const STEPS: u64 = 12;
+
+/// What happened at an event.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Event {
+    /// A locked instruction, a system call, or a place where one thread is as good as another.
+    Passed,
+    /// The thread stands before a place that others are to reach first.
+    Target,
+}
+
 /// Decides by a schedule; the same decisions for the same seed.
 pub struct Scheduler {
     schedule: Schedule,
@@ -31,11 +69,32 @@ pub struct Scheduler {
     random: Random,
     /// Times at which the running thread's priority falls; the next one last.
     changes: Vec<u64>,
+    /// Events at which it falls; the next one last.
+    event_changes: Vec<u64>,
     priorities: Vec<Priority>,
     lowest: u64,
     highest: u64,
     /// Slices that the running thread has had though others waited.
     kept: u64,
+    /// Events so far.
+    events: u64,
+    /// Events and slices so far.
+    decisions: u64,
+    manner: Manner,
+    /// Timed waits that ended at once since another thread was chosen.
+    early: u64,
+    /// Who is passed over while another can run, and until which decision.
+    starved: Option<(i32, u64)>,
+}
+
+/// How a random schedule goes about it: a seed has one manner for all of the run.
+struct Manner {
+    /// One event in so many stops the thread.
+    rate: u64,
+    /// Whether threads are starved.
+    starves: bool,
+    /// Of eight timed waits so many end at once.
+    early: u64,
 }
 
 /// What a schedule by priorities knows of a thread.
@@ -57,8 +116,14 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
+    /// By the upper bits: the lower ones of neighbouring seeds are alike.
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound.max(1)
+        (self.next() >> 11) % bound.max(1)
+    }
+
+    fn within(&mut self, bits: std::ops::Range<u64>) -> u64 {
+        let bits = bits.start + self.below(bits.end - bits.start);
+        self.below(1 << bits)
     }
 }
 
@@ -70,41 +135,159 @@ impl Scheduler {
             Schedule::Random { seed } | Schedule::Pct { seed, .. } => seed,
         };
         let mut random = Random(seed.wrapping_mul(2).wrapping_add(1) ^ 0x5851_f42d_4c95_7f2d);
-        let mut changes = Vec::new();
-        if let Schedule::Pct { depth, .. } = schedule {
-            changes = (1..depth.max(1)).map(|_| random.below(PCT_HORIZON)).collect();
-            changes.sort_unstable_by(|left, right| right.cmp(left));
+        // The first numbers of neighbouring seeds have much in common.
+        for _ in 0..4 {
+            random.next();
         }
+        let (mut changes, mut event_changes) = (Vec::new(), Vec::new());
+        if let Schedule::Pct { depth, events, .. } = schedule {
+            for _ in 1..depth.max(1) {
+                if random.below(PCT_TICKS) == 0 {
+                    changes.push(random.within(PCT_TICK_BITS));
+                } else if events > 0 {
+                    event_changes.push(1 + random.below(events));
+                } else {
+                    event_changes.push(1 + random.within(PCT_EVENT_BITS));
+                }
+            }
+            changes.sort_unstable_by(|left, right| right.cmp(left));
+            event_changes.sort_unstable_by(|left, right| right.cmp(left));
+        }
+        let manner = Manner {
+            rate: 2 << random.below(RATE_BITS),
+            starves: random.below(2) == 0,
+            early: [0, 2, 6][random.below(3) as usize],
+        };
         let (priorities, lowest, highest) = (Vec::new(), u64::MAX / 2, u64::MAX / 2 + (1 << 41));
-        Self { schedule, cut, random, changes, priorities, lowest, highest, kept: 0 }
+        Self {
+            schedule,
+            cut,
+            random,
+            changes,
+            event_changes,
+            priorities,
+            lowest,
+            highest,
+            kept: 0,
+            events: 0,
+            decisions: 0,
+            manner,
+            early: 0,
+            starved: None,
+        }
+    }
+
+    /// Whether anything is decided at events.
+    pub fn minds_events(&self) -> bool {
+        self.schedule.minds_events()
+    }
+
+    /// Events so far.
+    pub fn events(&self) -> u64 {
+        self.events
     }
 
     /// Ticks until the running thread is stopped next.
     pub fn slice(&mut self, now: u64) -> u64 {
         match self.schedule {
-            Schedule::Fair => FAIR,
+            Schedule::Fair => FAIR - FAIR / 8 + self.random.below(FAIR / 4),
             Schedule::Random { .. } => {
                 let bits = self.random.below(RANDOM_BITS + 1);
                 1 + self.random.below(1 << bits)
             }
             Schedule::Pct { .. } => {
                 let change = self.changes.last().map_or(u64::MAX, |at| at.saturating_sub(now));
-                PCT_SLICE.min(change.max(1))
+                let slice = PCT_SLICE / 2 + self.random.below(PCT_SLICE);
+                slice.min(change.max(1))
             }
         }
     }
 
-    /// With preemption inside blocks: how many instructions to go on one by one after a slice.
+    /// How many instructions to go on one by one before the thread is stopped: always with preemption
+    /// inside blocks, else where it costs little.
     pub fn steps(&mut self) -> u64 {
-        if self.cut { self.random.below(12) } else { 0 }
+        let often = match self.schedule {
+            Schedule::Fair => 1,
+            Schedule::Random { .. } | Schedule::Pct { .. } => 4,
+        };
+        if self.cut || self.random.below(often) == 0 { self.random.below(STEPS) } else { 0 }
     }
 
-    /// A slice of `running` has ended. Whether it must let go if others wait.
+    /// A slice of `running` has ended.
     pub fn slice_ended(&mut self, running: i32, now: u64) {
+        self.decisions += 1;
         if self.changes.last().is_some_and(|at| *at <= now) {
             self.changes.pop();
             self.falls(running);
         }
+        self.may_starve(running);
+    }
+
+    /// An event of the running thread, while others wait. Whether it is to stop.
+    pub fn event(&mut self, event: Event, running: i32, waiting: &[i32]) -> bool {
+        self.events += 1;
+        self.decisions += 1;
+        match (self.schedule, event) {
+            (Schedule::Fair, _) => false,
+            (Schedule::Random { .. }, Event::Target) => self.arrives(running),
+            (Schedule::Random { .. }, Event::Passed) => {
+                let stops = self.random.below(self.manner.rate) == 0;
+                if stops {
+                    self.may_starve(running);
+                }
+                stops
+            }
+            (Schedule::Pct { .. }, _) => {
+                if self.event_changes.last().is_some_and(|at| *at <= self.events) {
+                    self.event_changes.pop();
+                    self.falls(running);
+                }
+                let own = self.priority(running);
+                waiting.iter().any(|thread| self.priority(*thread) > own)
+            }
+        }
+    }
+
+    /// A thread is before a place that the host has named: it is held there for a while, so that others come
+    /// through such places first.
+    fn arrives(&mut self, running: i32) -> bool {
+        if self.is_starved().is_some_and(|held| held != running) {
+            // Mostly the other is there first, and goes on; now and then the one that is held does.
+            let releases = self.random.below(4) == 0;
+            if releases {
+                self.starved = None;
+            }
+            return releases && self.random.below(2) == 0;
+        }
+        let holds = self.random.below(2) == 0;
+        if holds {
+            let is_long = self.random.below(2) == 0;
+            let decisions = if is_long { HELD_LONG } else { 2 << self.random.below(HELD_BITS) };
+            self.starved = Some((running, self.decisions + decisions));
+        }
+        holds
+    }
+
+    /// Now and then a thread that is stopped does not run for a long time.
+    fn may_starve(&mut self, stopped: i32) {
+        let starves = matches!(self.schedule, Schedule::Random { .. }) && self.manner.starves;
+        if starves && self.random.below(STARVES) == 0 {
+            let bits = self.random.below(STARVED_BITS + 1);
+            self.starved = Some((stopped, self.decisions + (1 << bits)));
+        }
+    }
+
+    /// Who is passed over at present.
+    fn is_starved(&self) -> Option<i32> {
+        self.starved.filter(|(_, until)| self.decisions < *until).map(|(thread, _)| thread)
+    }
+
+    /// Whether a timed wait that begins now ends at once, as if its time had passed before anybody else
+    /// could run.
+    pub fn ends_early(&mut self) -> bool {
+        let early = self.minds_events() && self.random.below(8) < self.manner.early;
+        self.early += u64::from(early);
+        early && self.early <= EARLY_AT_ONCE
     }
 
     /// A thread's priority is below all others from now on.
@@ -130,10 +313,22 @@ impl Scheduler {
 
     /// Which of those that wait is next: an index.
     pub fn choose(&mut self, waiting: &[i32]) -> usize {
+        self.early = 0;
         match self.schedule {
             Schedule::Fair => 0,
-            Schedule::Random { .. } => self.random.below(waiting.len() as u64) as usize,
+            Schedule::Random { .. } => self.choose_any(waiting),
             Schedule::Pct { .. } => self.choose_highest(waiting),
+        }
+    }
+
+    fn choose_any(&mut self, waiting: &[i32]) -> usize {
+        let passed = self.is_starved();
+        let all = waiting.iter().enumerate();
+        let fed: Vec<usize> =
+            all.filter(|(_, thread)| Some(**thread) != passed).map(|(index, _)| index).collect();
+        match fed.len() {
+            0 => self.random.below(waiting.len() as u64) as usize,
+            count => fed[self.random.below(count as u64) as usize],
         }
     }
 
@@ -158,6 +353,10 @@ impl Scheduler {
     /// Whether the running thread keeps the baton though others want it.
     pub fn keeps(&mut self, running: i32, waiting: &[i32]) -> bool {
         match self.schedule {
+            Schedule::Fair => false,
+            Schedule::Random { .. } => self
+                .is_starved()
+                .is_some_and(|passed| passed != running && waiting.iter().all(|it| *it == passed)),
             Schedule::Pct { .. } => {
                 self.kept += 1;
                 if self.kept > PCT_PATIENCE {
@@ -168,7 +367,6 @@ impl Scheduler {
                 self.kept = if keeps { self.kept } else { 0 };
                 keeps
             }
-            _ => false,
         }
     }
 }
@@ -177,9 +375,22 @@ impl Scheduler {
 mod tests {
     use super::*;
 
-    fn decisions(schedule: Schedule) -> Vec<(u64, usize)> {
+    fn pct(depth: u32, events: u64) -> Scheduler {
+        Scheduler::new(Schedule::Pct { depth, seed: 5, events }, false)
+    }
+
+    fn decisions(schedule: Schedule) -> Vec<(u64, usize, bool, bool)> {
         let mut scheduler = Scheduler::new(schedule, false);
-        (0..100).map(|now| (scheduler.slice(now), scheduler.choose(&[7, 8, 9]))).collect()
+        let mut one = |now| {
+            let stops = scheduler.event(Event::Passed, 6, &[7, 8, 9]);
+            (
+                scheduler.slice(now),
+                scheduler.choose(&[7, 8, 9]),
+                stops,
+                scheduler.keeps(6, &[7, 8, 9]),
+            )
+        };
+        (0..100).map(&mut one).collect()
     }
 
     #[test]
@@ -187,6 +398,8 @@ mod tests {
         for seed in [0, 1, u64::MAX] {
             let random = Schedule::Random { seed };
             assert_eq!(decisions(random), decisions(random));
+            let pct = Schedule::Pct { depth: 3, seed, events: 0 };
+            assert_eq!(decisions(pct), decisions(pct));
         }
         let other = Schedule::Random { seed: 2 };
         assert_ne!(decisions(Schedule::Random { seed: 1 }), decisions(other));
@@ -194,7 +407,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_ever() {
-        let mut scheduler = Scheduler::new(Schedule::Pct { depth: 1, seed: 5 }, false);
+        let mut scheduler = pct(1, 0);
         let running = [7, 8, 9][scheduler.choose(&[7, 8, 9])];
         let others: Vec<i32> = [7, 8, 9].into_iter().filter(|it| *it != running).collect();
         let kept = (0..).take_while(|_| scheduler.keeps(running, &others)).count();
@@ -203,7 +416,7 @@ mod tests {
 
     #[test]
     fn nobody_is_passed_over_for_ever() {
-        let mut scheduler = Scheduler::new(Schedule::Pct { depth: 1, seed: 5 }, false);
+        let mut scheduler = pct(1, 0);
         let mut chosen = std::collections::BTreeSet::new();
         for _ in 0..10 * PCT_PASSES {
             // All but one can always run: they sleep in turns.
@@ -214,11 +427,44 @@ mod tests {
 
     #[test]
     fn a_fallen_thread_is_chosen_last() {
-        let mut scheduler = Scheduler::new(Schedule::Pct { depth: 2, seed: 5 }, false);
+        let mut scheduler = pct(2, 0);
+        scheduler.changes = vec![100];
         let first = scheduler.choose(&[7, 8]);
         let running = [7, 8][first];
-        scheduler.slice_ended(running, PCT_HORIZON);
+        scheduler.slice_ended(running, 100);
         assert_eq!(scheduler.choose(&[7, 8]), 1 - first);
         assert!(!scheduler.keeps(running, &[7, 8]));
+    }
+
+    #[test]
+    fn priorities_fall_within_the_events_that_are_known() {
+        for seed in 0..200 {
+            let schedule = Schedule::Pct { depth: 4, seed, events: 20 };
+            let mut scheduler = Scheduler::new(schedule, false);
+            let at_ticks = scheduler.changes.len();
+            for _ in 0..20 {
+                scheduler.event(Event::Passed, 6, &[7]);
+            }
+            assert!(scheduler.event_changes.is_empty());
+            assert!(at_ticks <= 3);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_is_held_is_passed_over_until_others_have_decided_enough() {
+        for seed in 0..50 {
+            let mut scheduler = Scheduler::new(Schedule::Random { seed }, false);
+            scheduler.manner.starves = false;
+            while !scheduler.event(Event::Target, 7, &[8]) {}
+            let (_, until) = scheduler.starved.expect("it is held");
+            while scheduler.decisions < until {
+                assert_eq!(scheduler.choose(&[7, 8]), 1);
+                assert!(scheduler.keeps(8, &[7]));
+                scheduler.event(Event::Passed, 8, &[7]);
+            }
+            let chosen: std::collections::BTreeSet<usize> =
+                (0..100).map(|_| scheduler.choose(&[7, 8])).collect();
+            assert_eq!(chosen.len(), 2, "seed {seed}");
+        }
     }
 }

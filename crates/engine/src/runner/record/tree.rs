@@ -21,8 +21,8 @@ use super::Recorder;
 use super::files::shared;
 use crate::runner::engine::Engine;
 use crate::runner::memory::{Mapping, Memory};
-use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
+use crate::sys::syscall;
 use pages::{Changed, Pages};
 use recording::log::{Entry, Position};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,6 +31,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 const WAITING_NANOSECONDS: i64 = 2_000_000;
 /// How long a process that has given way waits for somebody to take the baton.
 const YIELDING_NANOSECONDS: i64 = 10_000_000;
+/// How often a process that waits may find the holder stopped.
+const PATIENCE: u32 = 1_000;
+const STANDS_STILL: &str = "a process that shares memory with others was stopped, by its tracer or by \
+    SIGSTOP, in the middle of its turn, so that none of them can go on";
 /// More than that cannot be written down at once.
 const LARGEST: usize = 1 << 30;
 
@@ -79,6 +83,7 @@ impl Tree {
 
     /// Takes the baton; who had it before. Noted now, as a process may die with the baton in hand.
     fn lock(&mut self) -> u32 {
+        let mut standstill = 0;
         loop {
             let free = shared().free.load(Ordering::Acquire);
             if self.set_lock(libc::F_WRLCK) {
@@ -87,11 +92,15 @@ impl Tree {
             // Not for ever: nobody says so when the holder dies.
             shared().waiting.store(1, Ordering::Release);
             wait(&shared().free, free, WAITING_NANOSECONDS);
+            standstill = if self.holder_stands_still() { standstill + 1 } else { 0 };
+            if standstill > PATIENCE {
+                super::say_refused(STANDS_STILL);
+            }
         }
         self.holds = true;
         if shared().holder.swap(self.number, Ordering::AcqRel) != 0 {
-            // Whoever had it died, and did not tell what it had written.
-            journal::tell_nothing();
+            // Whoever had it died, and did not report what it had written.
+            journal::report_unknown();
         }
         shared().turns.fetch_add(1, Ordering::AcqRel);
         if shared().yielding.load(Ordering::Acquire) > 0 {
@@ -110,6 +119,20 @@ impl Tree {
         }
     }
 
+    /// Whether somebody has stopped the process that has the baton, as tracers and SIGSTOP do.
+    fn holder_stands_still(&self) -> bool {
+        let (l_type, l_whence) = (libc::F_WRLCK as i16, libc::SEEK_SET as i16);
+        let mut asked = libc::flock { l_type, l_whence, l_start: 0, l_len: 1, l_pid: 0 };
+        // SAFETY: the kernel reads the description and writes who has the lock.
+        unsafe { syscall!(libc::SYS_fcntl, self.lock, libc::F_GETLK, &raw mut asked) };
+        if asked.l_type != libc::F_WRLCK as i16 || asked.l_pid <= 0 {
+            return false;
+        }
+        let stat = std::fs::read(format!("/proc/{}/stat", asked.l_pid)).unwrap_or_default();
+        let after_name = stat.iter().rposition(|byte| *byte == b')').unwrap_or_default();
+        stat.get(after_name + 2).is_some_and(|state| matches!(state, b'T' | b't'))
+    }
+
     fn set_lock(&self, kind: i32) -> bool {
         let (l_type, l_whence) = (kind as i16, libc::SEEK_SET as i16);
         let range = libc::flock { l_type, l_whence, l_start: 0, l_len: 1, l_pid: 0 };
@@ -125,14 +148,14 @@ impl Tree {
         // A process that is alone need not look; whoever comes must.
         self.stale |= shared().members.load(Ordering::Acquire) <= 1;
         if self.stale {
-            journal::tell_nothing();
+            journal::report_unknown();
         } else {
             self.pages.settle(memory);
         }
         self.unlock();
     }
 
-    /// Waits until this process may run; what the others have written meanwhile is told.
+    /// Waits until this process may run; what the others have written meanwhile is reported.
     fn take(&mut self, memory: &Memory, changed: Changed) {
         if !self.is_member() || self.holds || self.lock() == self.number {
             return;
@@ -160,7 +183,7 @@ impl Tree {
                 let range = memory.find(answer as u64).map(|(range, _)| range);
                 self.pages.forget(range.unwrap_or_default());
             }
-            libc::SYS_madvise if third as i32 == libc::MADV_REMOVE => self.pages.doubt(),
+            libc::SYS_madvise if third as i32 == libc::MADV_REMOVE => self.pages.invalidate(),
             libc::SYS_mprotect => return self.pages.appear(memory, from(start, length)),
             _ => {}
         }
@@ -185,18 +208,21 @@ fn wake(word: &AtomicU32) {
 
 /// Other processes may have the memory that is about to be mapped: this one takes part.
 pub fn joins(engine: &mut Engine) {
-    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     recorder.tree.join(memory);
 }
 
 /// Before a child is made: if it will share memory with us both take part.
 pub fn before_fork(engine: &mut Engine) {
-    let shares = engine.memory.iter().any(|(_, mapping)| mapping.shared && can_change(mapping));
+    let shares =
+        engine.process.memory.iter().any(|(_, mapping)| mapping.shared && can_change(mapping));
     if !shares {
         return;
     }
-    let Engine { recorder: Some(recorder), memory, .. } = engine else {
-        engine.region.shares = true;
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else {
+        engine.log.region.shares = true;
         return;
     };
     recorder.tree.join(memory);
@@ -224,7 +250,8 @@ pub fn forked(recorder: &mut Recorder, memory: &Memory) {
 
 /// The process is about to become another program, which has none of this memory.
 pub fn executes(engine: &mut Engine) {
-    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     if recorder.tree.is_member() {
         recorder.tree.release(memory);
         shared().members.fetch_sub(1, Ordering::AcqRel);
@@ -233,7 +260,8 @@ pub fn executes(engine: &mut Engine) {
 
 /// It has not.
 pub fn not_executed(engine: &mut Engine) {
-    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     if recorder.tree.is_member() {
         shared().members.fetch_add(1, Ordering::AcqRel);
         take(recorder, memory, None);
@@ -242,34 +270,44 @@ pub fn not_executed(engine: &mut Engine) {
 
 /// The process is about to put its own baton down.
 pub fn lets_go(engine: &mut Engine, thread: &Thread) {
-    let Engine { recorder: Some(recorder), memory, threads, .. } = engine else { return };
+    let Engine { log, process, threads, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     if !recorder.tree.holds {
         return;
     }
     // A child that shares our memory is another process to the lock.
     let foreign = |thread: &&*mut Thread| {
         // SAFETY: threads in the list have not been freed.
-        unsafe { (***thread).foreign && (***thread).tid > 0 }
+        unsafe { (***thread).foreign && (***thread).tid() > 0 }
     };
-    let mixed = thread.foreign || threads.iter().any(|thread| foreign(&thread));
+    let mixed = thread.foreign || threads.list.iter().any(|thread| foreign(&thread));
     if mixed || !crate::runner::baton::wanted() {
         recorder.tree.release(memory);
     }
 }
 
+/// The process keeps its own baton, but waits for another.
+pub fn waits(engine: &mut Engine) {
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
+    recorder.tree.release(memory);
+}
+
 /// The process has its own baton.
 pub fn takes(engine: &mut Engine) {
-    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     take(recorder, memory, None);
 }
 
 fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
     if let Some(path) = recorder.outsiders.find() {
         let path = path.display();
-        super::refuse(&format!(
+        let why = format!(
             "a process that is not recorded has opened {path}, memory that the guest shares, and \
              can write to it at any time"
-        ));
+        );
+        recorder.refuse(&why);
     }
     let (mut writes, mut payload) = (Vec::new(), Vec::new());
     recorder.tree.take(memory, &mut |start, bytes| {
@@ -277,7 +315,7 @@ fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
         payload.extend(bytes);
     });
     if payload.len() > LARGEST {
-        super::refuse("more than a gigabyte of memory that processes share has changed at once");
+        recorder.refuse("more than a gigabyte of memory that processes share has changed at once");
     }
     if !writes.is_empty() {
         recorder.put(&Entry::Others { at, writes }, payload.len() as u32);
@@ -287,14 +325,15 @@ fn take(recorder: &mut Recorder, memory: &Memory, at: Option<Position>) {
 
 /// Whether another process waits for this one.
 pub fn is_wanted(engine: &Engine) -> bool {
-    let member = engine.recorder.as_ref().is_some_and(|recorder| recorder.tree.is_member());
+    let member = engine.log.recorder.as_ref().is_some_and(|recorder| recorder.tree.is_member());
     member && shared().waiting.load(Ordering::Acquire) > 0
 }
 
 /// The running thread has had its ticks, and another process waits.
 pub fn gives_way(engine: &mut Engine) {
-    let at = super::position(&engine.memory);
-    let Engine { recorder: Some(recorder), memory, .. } = engine else { return };
+    let at = super::position(engine);
+    let Engine { log, process, .. } = engine;
+    let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     let turn = shared().turns.load(Ordering::Acquire);
     shared().yielding.fetch_add(1, Ordering::AcqRel);
     recorder.tree.release(memory);

@@ -11,7 +11,7 @@
 use super::{Recorder, changed, files};
 use crate::runner::guest;
 use crate::runner::memory::{Mapping, Memory};
-use crate::runner::sys::{self, syscall};
+use crate::sys::{self, syscall};
 use recording::log::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;

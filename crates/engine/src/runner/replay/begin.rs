@@ -1,29 +1,33 @@
 //! Builds a process as the beginning of its log says it was.
 
-use super::contexts::{Contexts, InCall};
+use super::contexts::{self, Contexts, InCall};
 use super::control::{self, Control};
 use super::memory::{self, Files};
 use super::source::{Source, unreadable};
 use super::{Replayer, diverge, run};
 use crate::config::Config;
+use crate::layout;
+use crate::runner::context::{self, Context};
 use crate::runner::cpu::Registers;
-use crate::runner::engine::{self, Engine, engine};
+use crate::runner::engine::Engine;
 use crate::runner::load::Arguments;
 use crate::runner::memory::{Mapping, Memory};
 use crate::runner::report;
 use crate::runner::signal::{Action, Mask};
-use crate::runner::stack::Block;
-use crate::runner::sys::syscall;
+use crate::runner::stack::StackBlock;
 use crate::runner::thread::Thread;
-use crate::runner::{clock, layout, signal};
+use crate::runner::{clock, signal};
+use crate::sys::syscall;
 use recording::log::{Entry, Image, ThreadData};
 use recording::{Quirks, Recording};
 use std::fs::File;
 use std::os::fd::FromRawFd;
 use std::path::PathBuf;
+use std::ptr::NonNull;
+use std::sync::Arc;
 
 /// Replays what the configuration says; the calling kernel thread carries all of the guest's.
-pub fn start(mut config: Config, block: Block) -> ! {
+pub fn start(mut config: Config, block: StackBlock) -> ! {
     let Some(how) = config.replaying.clone() else { report::refuse("nothing to replay", 0) };
     // SAFETY: the host has opened it for us, and nobody else in this process uses it.
     let file = unsafe { File::from_raw_fd(how.file) };
@@ -50,7 +54,10 @@ pub fn start(mut config: Config, block: Block) -> ! {
         checks: 0,
         last_call: 0,
         outputs: how.outputs,
+        shown: 0,
         control: how.control.map(Control::new),
+        diversion: None,
+        twin: None,
     };
     let arguments = Arguments {
         arguments: Vec::new(),
@@ -59,18 +66,23 @@ pub fn start(mut config: Config, block: Block) -> ! {
         auxiliary: Vec::new(),
     };
     let mut fresh = Engine::new(config, Memory::default(), PathBuf::new(), arguments);
-    fresh.replayer = Some(Box::new(replayer));
-    engine::install(fresh);
+    fresh.log.replayer = Some(Box::new(replayer));
+    context::install(fresh);
+    // Nobody runs before the image has been read.
+    let nobody = Box::leak(Thread::new(block, Registers::default()));
+    block.set_owner(Arc::as_ptr(&nobody.shared));
+    // SAFETY: the calling kernel thread carries all threads of the replay, one at a time.
+    let context = &mut unsafe { Context::new(NonNull::from(nobody)) };
     ignore_children();
     signal::be_deaf();
-    let running = build(block);
-    engine().actions.take_over();
+    let running = build(context, block);
+    context.engine().process.actions.take_over();
     block.use_for_signals();
-    super::replayer().contexts.switch(running);
-    if super::replayer().control.is_some() {
-        control::stand(None, None);
+    contexts::switch(context, running);
+    if context.replayer().control.is_some() {
+        control::stop(context, None, None);
     }
-    run()
+    run(context)
 }
 
 /// Copies of this process that end need nobody to wait for them.
@@ -81,12 +93,11 @@ fn ignore_children() {
 }
 
 /// Makes memory and threads from the image; the number of the thread that runs.
-fn build(block: Block) -> i32 {
-    let Some(Entry::Image(image)) = super::replayer().source.take() else {
+fn build(context: &mut Context, block: StackBlock) -> i32 {
+    let Some(Entry::Image(image)) = context.replayer().source.take() else {
         unreadable("it was cut before the program began")
     };
     clear_stack();
-    let replayer = super::replayer();
     for data in &image.mappings {
         let mapping = Mapping {
             protection: libc::PROT_READ | libc::PROT_WRITE,
@@ -96,17 +107,17 @@ fn build(block: Block) -> i32 {
             identity: data.view.filter(|_| data.shared).map(|view| (0, view.identity)),
             view: data.view,
         };
-        memory::map(data.start..data.end, mapping, data.view.as_ref(), &mut replayer.files);
+        memory::map(context, data.start..data.end, mapping, data.view.as_ref());
     }
-    fill();
+    fill(context);
     for data in &image.mappings {
         let length = data.end - data.start;
         let protection = memory::readable(data.protection);
         // SAFETY: the guest's own memory.
         unsafe { syscall!(libc::SYS_mprotect, data.start, length, protection) };
-        engine().memory.protect(data.start..data.end, data.protection);
+        context.engine().process.memory.protect(data.start..data.end, data.protection);
     }
-    take_up(&image, block);
+    take_up(context, &image, block);
     image.running
 }
 
@@ -126,45 +137,45 @@ fn clear_stack() {
 }
 
 /// Puts the contents of memory in.
-fn fill() {
-    let source = &mut super::replayer().source;
-    while let Some(Entry::Pages { start }) = source.peek() {
+fn fill(context: &mut Context) {
+    while let Some(Entry::Pages { start }) = context.replayer().source.peek() {
         let start = *start;
+        let source = &mut context.replayer().source;
         let length = source.payload_length();
         source.take();
         if layout::belongs_to_engine(&(start..start.saturating_add(length)))
-            || !engine().memory.is_readable(start, length)
+            || !context.engine().process.memory.is_readable(start, length)
         {
-            diverge("an image has contents where nothing is mapped");
+            diverge(context, "an image has contents where nothing is mapped");
         }
         // SAFETY: mapped and writable, as just seen.
         let bytes = unsafe { std::slice::from_raw_parts_mut(start as *mut u8, length as usize) };
-        source.payload(bytes);
+        context.replayer().source.payload(bytes);
     }
 }
 
-fn take_up(image: &Image, block: Block) {
-    let engine = engine();
-    engine.executable = PathBuf::from(&image.executable);
-    engine.memory.heap = image.heap.0..image.heap.1;
-    engine.memory.stack_room = image.stack_room;
+fn take_up(context: &mut Context, image: &Image, block: StackBlock) {
+    let engine = context.engine();
+    engine.process.executable = PathBuf::from(&image.executable);
+    engine.process.memory.heap = image.heap.0..image.heap.1;
+    engine.process.memory.stack_room = image.stack_room;
     engine.config.filters = serde_json::from_slice(&image.filters).unwrap_or_default();
     for (index, [handler, flags, restorer, mask]) in image.actions.iter().enumerate() {
         let (handler, flags, restorer, mask) = (*handler, *flags, *restorer, *mask);
-        engine.actions.set(index as i32 + 1, Action { handler, flags, restorer, mask });
+        engine.process.actions.set(index as i32 + 1, Action { handler, flags, restorer, mask });
     }
-    clock::set(image.time);
+    clock::set(context.cpu(), image.time);
     let threads = image.threads.iter().map(|data| {
         let call = data.call.map(|(number, arguments, check)| InCall { number, arguments, check });
         (thread(data, block), data.bases[1], call)
     });
-    super::replayer().contexts = Contexts::new(threads.collect());
+    context.replayer().contexts = Contexts::new(threads.collect());
 }
 
 /// A thread as it was.
-pub fn thread(data: &ThreadData, block: Block) -> Box<Thread> {
+pub fn thread(data: &ThreadData, block: StackBlock) -> Box<Thread> {
     let mut thread = Thread::new(block, Registers::default());
-    thread.tid = data.number;
+    thread.set_tid(data.number);
     put(&mut thread, data);
     thread
 }
@@ -176,8 +187,8 @@ pub fn put(thread: &mut Thread, data: &ThreadData) {
     let length = data.vector.len().min(thread.vector.0.len());
     thread.vector.0[..length].copy_from_slice(&data.vector[..length]);
     thread.vector.sanitize();
-    thread.mask = Mask(data.mask);
-    thread.signal_stack = data.signal_stack;
-    thread.clear_tid = data.clear_tid;
-    thread.robust_list = data.robust_list;
+    thread.signals.mask = Mask(data.mask);
+    thread.signals.stack = data.signal_stack;
+    thread.kernel.clear_tid = data.clear_tid;
+    thread.kernel.robust_list = data.robust_list;
 }

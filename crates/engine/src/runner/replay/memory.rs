@@ -1,11 +1,13 @@
 //! The guest's address space, arranged as it was recorded. Contents of files come from the
 //! recording.
 
-use super::{diverge, replayer};
-use crate::runner::engine::engine;
+use super::diverge;
+use crate::layout;
+use crate::runner::context::Context;
 use crate::runner::memory::Mapping;
 use crate::runner::report;
-use crate::runner::sys::{self, syscall};
+use crate::runner::screens::TABLES_ARE_TAKEN;
+use crate::sys::{self, syscall};
 use recording::Recording;
 use recording::format::PIECE;
 use recording::log::{FileKey, FileView};
@@ -29,49 +31,58 @@ impl Files {
     }
 
     /// A descriptor that shows what a view shows.
-    pub fn descriptor(&mut self, view: &FileView, shared: bool) -> i32 {
+    pub fn descriptor(&mut self, view: &FileView, shared: bool) -> Result<i32, String> {
         if shared {
             return self.shared_descriptor(view);
         }
         if let Some(descriptor) = self.contents.get(&view.key) {
-            return *descriptor;
+            return Ok(*descriptor);
         }
         let descriptor = anonymous_file();
-        self.unpack(view, descriptor);
+        self.unpack(view, descriptor)?;
         self.contents.insert(view.key, descriptor);
-        descriptor
+        Ok(descriptor)
     }
 
     /// The one that all shared mappings of a file have: it may have been written to since it was
     /// mapped last.
-    fn shared_descriptor(&mut self, view: &FileView) -> i32 {
+    fn shared_descriptor(&mut self, view: &FileView) -> Result<i32, String> {
         let (descriptor, key) = match self.shared.get(&view.identity) {
             Some((descriptor, key)) => (*descriptor, Some(*key)),
             None => (anonymous_file(), None),
         };
         if key != Some(view.key) {
-            self.unpack(view, descriptor);
+            self.unpack(view, descriptor)?;
             self.shared.insert(view.identity, (descriptor, view.key));
         }
-        descriptor
+        Ok(descriptor)
+    }
+
+    /// The anonymous file that is mapped in place of the guest's.
+    fn behind(&self, mapping: &Mapping) -> Option<i32> {
+        let view = mapping.view?;
+        match mapping.shared {
+            true => self.shared.get(&view.identity).map(|(file, _)| *file),
+            false => self.contents.get(&view.key).copied(),
+        }
     }
 
     /// Puts contents into an anonymous file.
-    fn unpack(&self, view: &FileView, file: i32) {
-        let Some(id) = self.recording.labelled(view.key.0) else {
-            diverge("contents of a mapped file are missing in the recording")
-        };
+    fn unpack(&self, view: &FileView, file: i32) -> Result<(), String> {
+        let missing = "contents of a mapped file are missing in the recording";
+        let id = self.recording.labelled(view.key.0).ok_or(missing)?;
         // SAFETY: a descriptor of ours.
         unsafe { syscall!(libc::SYS_ftruncate, file, view.size) };
         let length = self.recording.blobs().find(|(blob, _)| *blob == id).map_or(0, |blob| blob.1);
         let base = if length == view.size { 0 } else { view.offset };
         for index in 0..length.div_ceil(PIECE as u64) {
             let piece = self.recording.blob_piece(id, index as usize);
-            let piece = piece.unwrap_or_else(|error| diverge(&error.to_string()));
+            let piece = piece.map_err(|error| error.to_string())?;
             let at = base + index * PIECE as u64;
             // SAFETY: the kernel reads a live slice.
             unsafe { syscall!(libc::SYS_pwrite64, file, piece.as_ptr(), piece.len(), at) };
         }
+        Ok(())
     }
 }
 
@@ -85,13 +96,17 @@ fn anonymous_file() -> i32 {
 }
 
 /// Puts a mapping where it was, and what a file had there into it.
-pub fn map(range: Range<u64>, mapping: Mapping, view: Option<&FileView>, files: &mut Files) {
+pub fn map(context: &mut Context, range: Range<u64>, mapping: Mapping, view: Option<&FileView>) {
+    if layout::belongs_to_engine(&range) {
+        return close(context, range, &mapping);
+    }
     let length = range.end - range.start;
     let protection = readable(mapping.protection);
     let placed = match view {
         Some(view) => {
             let flags = if mapping.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
-            let file = files.descriptor(view, mapping.shared);
+            let file = context.replayer().files.descriptor(view, mapping.shared);
+            let file = file.unwrap_or_else(|what| diverge(context, &what));
             // SAFETY: the recording's layout is the guest's, which never touches the engine's.
             unsafe { sys::map_fixed(range.start, length, protection, flags, file, view.offset) }
         }
@@ -102,11 +117,24 @@ pub fn map(range: Range<u64>, mapping: Mapping, view: Option<&FileView>, files: 
         }
     };
     if let Err(error) = placed {
-        diverge(&format!("memory at {:#x} cannot be mapped: error {error}", range.start));
+        diverge(context, &format!("memory at {:#x} cannot be mapped: error {error}", range.start));
     }
-    let engine = engine();
+    let engine = context.engine();
     engine.code_changes(range.start, range.end);
-    engine.memory.insert(range, mapping);
+    engine.process.memory.insert(range, mapping);
+}
+
+/// The guest had put something over what is ours: only so that nothing else be there, and around it.
+fn close(context: &mut Context, range: Range<u64>, mapping: &Mapping) {
+    if layout::is_in_tables(&range) && layout::belongs_to_engine(&layout::TABLES) {
+        report::unfit(TABLES_ARE_TAKEN);
+    }
+    if mapping.protection != 0 {
+        diverge(context, "memory was mapped where there can be none");
+    }
+    for part in layout::without_own(range) {
+        map(context, part, mapping.clone(), None);
+    }
 }
 
 /// What can be executed must be readable for us.
@@ -115,7 +143,12 @@ pub fn readable(protection: i32) -> i32 {
 }
 
 /// `mmap` again, at the place it had.
-pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) {
+pub fn mmap(
+    context: &mut Context,
+    arguments: [u64; 6],
+    answer: u64,
+    file: Option<(String, FileView)>,
+) {
     let [_, length, protection, flags, _, offset] = arguments;
     let length = length.next_multiple_of(4096);
     let shared = flags as i32 & libc::MAP_SHARED != 0;
@@ -128,15 +161,17 @@ pub fn mmap(arguments: [u64; 6], answer: u64, file: Option<(String, FileView)>) 
         file: path.map(Into::into),
         view,
     };
-    map(answer..answer + length, mapping, view.as_ref(), &mut replayer().files);
+    map(context, answer..answer + length, mapping, view.as_ref());
 }
 
 /// Makes files behind a range of memory long enough for all of it: they have grown since they were
 /// mapped.
-pub fn reach(range: Range<u64>) {
-    for (part, mapping) in engine().memory.inside(range) {
+pub fn reach(context: &mut Context, range: Range<u64>) {
+    for (part, mapping) in context.engine().process.memory.inside(range) {
         let end = mapping.offset + (part.end - part.start);
-        if let Some(file) = file_behind(&mapping).filter(|file| size(*file) < end) {
+        if let Some(file) =
+            context.replayer().files.behind(&mapping).filter(|file| size(*file) < end)
+        {
             // SAFETY: a descriptor of ours.
             unsafe { syscall!(libc::SYS_ftruncate, file, end) };
         }
@@ -144,23 +179,15 @@ pub fn reach(range: Range<u64>) {
 }
 
 /// Makes a file that is mapped shorter, wherever that is.
-pub fn cut(identity: u64, length: u64) {
+pub fn cut(context: &mut Context, identity: u64, length: u64) {
     let shows = |mapping: &Mapping| mapping.view.is_some_and(|view| view.identity == identity);
-    for (_, mapping) in engine().memory.iter().filter(|(_, mapping)| shows(mapping)) {
-        if let Some(file) = file_behind(mapping).filter(|file| size(*file) > length) {
+    let engine = context.engine();
+    let Some(replayer) = &engine.log.replayer else { return };
+    for (_, mapping) in engine.process.memory.iter().filter(|(_, mapping)| shows(mapping)) {
+        if let Some(file) = replayer.files.behind(mapping).filter(|file| size(*file) > length) {
             // SAFETY: a descriptor of ours.
             unsafe { syscall!(libc::SYS_ftruncate, file, length) };
         }
-    }
-}
-
-/// The anonymous file that is mapped in place of the guest's.
-fn file_behind(mapping: &Mapping) -> Option<i32> {
-    let view = mapping.view?;
-    let files = &replayer().files;
-    match mapping.shared {
-        true => files.shared.get(&view.identity).map(|(file, _)| *file),
-        false => files.contents.get(&view.key).copied(),
     }
 }
 
@@ -172,15 +199,17 @@ fn size(file: i32) -> u64 {
 }
 
 /// In a copy of the process: what is mapped shared is no longer so with the original.
-pub fn unshare() {
+pub fn unshare(context: &mut Context) {
     // What is mapped anew is not guarded any more.
-    engine().unguard_all();
-    let files = std::mem::take(&mut replayer().files.shared);
+    context.engine().unguard_all();
+    let files = std::mem::take(&mut context.replayer().files.shared);
     for (identity, (original, key)) in files {
         let copy = copy(original);
-        replayer().files.shared.insert(identity, (copy, key));
+        context.replayer().files.shared.insert(identity, (copy, key));
         let mine = |mapping: &Mapping| mapping.identity == Some((0, identity));
-        let ranges: Vec<(Range<u64>, Mapping)> = engine()
+        let ranges: Vec<(Range<u64>, Mapping)> = context
+            .engine()
+            .process
             .memory
             .iter()
             .filter(|(_, mapping)| mine(mapping))

@@ -3,17 +3,18 @@
 //!
 //! That the stretch was executed as it was then is compared before, as at every entry.
 
-use super::{diverge, memory, replayer};
-use crate::runner::engine::engine;
+use super::{contexts, diverge, memory};
+use crate::layout;
+use crate::runner::clock;
+use crate::runner::context::Context;
 use crate::runner::memory::Mapping;
-use crate::runner::{clock, layout};
 use recording::log::Skip;
 
 /// Makes up for what is left out.
-pub fn make_up(skip: &Skip) {
+pub fn make_up(context: &mut Context, skip: &Skip) {
     for data in &skip.mapped {
         if data.start >= data.end || layout::belongs_to_engine(&(data.start..data.end)) {
-            diverge("memory was mapped where there can be none");
+            diverge(context, "memory was mapped where there can be none");
         }
         let mapping = Mapping {
             protection: data.protection,
@@ -23,20 +24,20 @@ pub fn make_up(skip: &Skip) {
             identity: None,
             view: None,
         };
-        memory::map(data.start..data.end, mapping, None, &mut replayer().files);
+        memory::map(context, data.start..data.end, mapping, None);
     }
     for (address, length) in &skip.writes {
         let end = address.saturating_add(*length);
-        if !engine().memory.is_writable(*address, *length) {
-            diverge("memory that changed meanwhile is not there");
+        if !context.engine().process.memory.is_writable(*address, *length) {
+            diverge(context, "memory that changed meanwhile is not there");
         }
-        engine().unguard(*address, end);
+        context.engine().unguard(*address, end);
         // SAFETY: mapped and writable, as just seen, and what was translated from it is forgotten.
         let bytes =
             unsafe { std::slice::from_raw_parts_mut(*address as *mut u8, *length as usize) };
-        replayer().source.payload(bytes);
+        context.replayer().source.payload(bytes);
     }
-    clock::set(skip.time);
-    let block = replayer().contexts.current().block;
-    replayer().contexts.resume(&skip.thread, block);
+    clock::set(context.cpu(), skip.time);
+    let block = context.thread().block;
+    contexts::resume(context, &skip.thread, block);
 }

@@ -150,5 +150,5 @@ impl Source {
 /// The recording is damaged.
 pub fn unreadable(why: &str) -> ! {
     report::send(&crate::report::Message::Refused(format!("the recording cannot be read: {why}")));
-    crate::runner::sys::exit_group(2)
+    crate::sys::exit_group(2)
 }

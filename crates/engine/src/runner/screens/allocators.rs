@@ -91,14 +91,14 @@ fn bytes(arguments: &[u64; 6], size: u8, count: Option<u8>) -> u64 {
 
 /// A live block.
 #[derive(Clone, Copy)]
-pub struct Block {
+pub struct HeapBlock {
     /// Bytes.
     pub size: u64,
     /// What may free it.
     pub family: u8,
 }
 
-impl Block {
+impl HeapBlock {
     /// Where one ends that begins there.
     pub fn end(&self, begin: u64) -> u64 {
         begin + self.size
@@ -117,7 +117,7 @@ pub struct Call {
     /// Its arguments.
     pub arguments: [u64; 6],
     /// The block that it frees.
-    pub freed: Option<Block>,
+    pub freed: Option<HeapBlock>,
 }
 
 impl Call {

@@ -11,10 +11,12 @@
 
 mod arrange;
 mod inline;
+mod library;
 mod look;
 
 pub use arrange::{Heap, shadow_of};
 pub use inline::{are_tested_apart, cover, is_whole, shorten};
+pub use library::{LibraryCall, USED, checks as library_checks};
 
 /// Shadow of memory that was freed.
 const FREED: u8 = 1;

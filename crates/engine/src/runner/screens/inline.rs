@@ -50,6 +50,9 @@ impl Tests {
             }
         }
         let mut checks = checks::group(&places, against != instrument::Tests::Painted);
+        if let (instrument::Tests::Blocks { .. }, Some(contract)) = (against, superblock.contract) {
+            checks.splice(0..0, heap::library_checks(contract));
+        }
         let dead =
             if exact { vec![false; superblock.guests.len()] } else { dead_flags(superblock) };
         for check in &mut checks {
@@ -81,6 +84,9 @@ impl Lower<'_> {
     pub(in crate::runner) fn screen_accesses(&mut self) {
         if self.tests.is_none() {
             return;
+        }
+        if self.index == 0 && self.superblock.contract.is_some() {
+            self.note_library();
         }
         if self.guest().accesses.is_plain_repeat() {
             self.test_repeat();

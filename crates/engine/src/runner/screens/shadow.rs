@@ -10,5 +10,6 @@ mod inline;
 mod look;
 mod strings;
 
-pub use arrange::{PAINTED, Table, stored};
+pub use arrange::{Table, leave_out_own};
 pub use look::{look, look_back};
+pub use strings::kept_flags;

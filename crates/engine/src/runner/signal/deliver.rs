@@ -1,124 +1,117 @@
 //! Signals and faults on their way to the guest: its handlers, or its end.
 
-use super::{Action, Mask, SignalInfo, TRAP_TRACE, frame, is_fault};
-use crate::runner::cpu::cpu;
-use crate::runner::engine::{decode_one, drop_baton, engine};
-use crate::runner::sys::{self, syscall};
+use super::{Action, Mask, SignalInfo, TRAP_TRACE, frame, is_deadly, is_fault};
+use crate::runner::context::Context;
+use crate::runner::engine::Engine;
+use crate::runner::engine::dispatch::drop_baton;
 use crate::runner::thread::Thread;
 use crate::runner::translate::lower::Variant;
 use crate::runner::{guest, record, replay, report, signal};
+use crate::sys::{self, syscall};
 use iced_x86::Mnemonic;
 use recording::log::Ending;
 
 /// Brings a signal to the guest.
-pub fn deliver(thread: &mut Thread, info: SignalInfo) {
+pub fn deliver(context: &mut Context, info: SignalInfo) {
+    let (engine, thread) = context.parts();
     let signal = info.number();
-    let suspended = std::mem::replace(&mut thread.suspended, false);
-    if thread.mask.has(signal) && !suspended {
+    let suspended = std::mem::replace(&mut thread.signals.suspended, false);
+    if thread.signals.mask.has(signal) && !suspended {
         if signal::can_be_pending(signal) {
-            signal::send_back(&info, sys::getpid(), thread.tid);
+            signal::send_back(&info, sys::getpid(), thread.tid());
         } else {
-            thread.held.put(info);
+            thread.signals.held.put(info);
         }
-        signal::apply(thread.mask);
+        signal::apply(thread.signals.mask);
         return;
     }
-    let action = *engine().actions_of(thread).get(signal);
+    let action = *engine.actions_of(thread).get(signal);
     if !action.is_handler() {
         if action.handler == signal::DEFAULT && is_deadly(signal) {
-            record::stopped(engine());
-            die_of(thread, &info);
+            record::stopped(engine);
+            die_of(context, &info);
         }
         if action.handler == signal::DEFAULT {
             // Stopping and continuing are the kernel's to do.
-            signal::send_back(&info, sys::getpid(), thread.tid);
+            signal::send_back(&info, sys::getpid(), thread.tid());
         }
-        signal::apply(thread.mask);
+        signal::apply(thread.signals.mask);
         return;
     }
-    record::signal(engine(), &info);
-    enter_handler(thread, &action, &info);
+    record::signal(engine, &info);
+    enter_handler(context, &action, &info);
 }
 
 /// Runs the guest's handler for a signal.
-pub fn handle(thread: &mut Thread, info: &SignalInfo) {
-    let action = *engine().actions_of(thread).get(info.number());
-    enter_handler(thread, &action, info);
+pub fn handle(context: &mut Context, info: &SignalInfo) {
+    let (engine, thread) = context.parts();
+    let action = *engine.actions_of(thread).get(info.number());
+    enter_handler(context, &action, info);
 }
 
-/// Whether a signal ends a process that does nothing about it.
-fn is_deadly(signal: i32) -> bool {
-    !matches!(
-        signal,
-        libc::SIGCHLD
-            | libc::SIGURG
-            | libc::SIGWINCH
-            | libc::SIGCONT
-            | libc::SIGTSTP
-            | libc::SIGTTIN
-            | libc::SIGTTOU
-    )
-}
-
-fn enter_handler(thread: &mut Thread, action: &Action, info: &SignalInfo) {
-    let (pc, stack) = (cpu().registers.pc, cpu().registers.general[4]);
-    let pushed = frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok()
-        || engine().unguard_all()
-            && frame::push(&mut cpu().registers, thread, action, info, &guest::Checked).is_ok();
+fn enter_handler(context: &mut Context, action: &Action, info: &SignalInfo) {
+    let (engine, thread) = context.parts();
+    let (pc, stack) = (engine.cpu.registers.pc, engine.cpu.registers.general[4]);
+    let push = |engine: &mut Engine, thread: &mut Thread| {
+        let registers = &mut engine.cpu.registers;
+        frame::push(registers, thread, action, info, &guest::Checked).is_ok()
+    };
+    let pushed = push(engine, thread) || engine.unguard_all() && push(engine, thread);
     if !pushed {
         let fault = SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (14, 6));
-        die_of(thread, &fault);
+        die_of(context, &fault);
     }
-    engine().record_handler(pc, stack);
+    engine.record_handler(pc, stack);
     let signal = info.number();
     if !action.has(libc::SA_NODEFER) {
-        thread.mask.0 |= 1 << (signal - 1);
+        thread.signals.mask.0 |= 1 << (signal - 1);
     }
-    thread.mask = Mask(thread.mask.0 | action.mask).without_unblockable();
+    thread.signals.mask = Mask(thread.signals.mask.0 | action.mask).without_unblockable();
     if action.has(libc::SA_RESETHAND) {
         let reset = Action { handler: signal::DEFAULT, ..*action };
-        engine().actions_of(thread).set(signal, reset);
+        engine.actions_of(thread).set(signal, reset);
     }
-    signal::apply(thread.mask);
+    signal::apply(thread.signals.mask);
 }
 
 /// A fault of the guest's own code.
-pub fn fault(thread: &mut Thread, info: SignalInfo) {
-    if is_guarded_write(&info) {
+pub fn fault(context: &mut Context, info: SignalInfo) {
+    let (engine, thread) = context.parts();
+    if is_guarded_write(engine, &info) {
         let page = info.address() & !0xfff;
-        engine().unguard(page, page + 4096);
+        engine.unguard(page, page + 4096);
         // A wide write may touch the next page as well; it will fault again. If the writing
         // instruction is itself on the page, it must run before the page is guarded again.
-        try_alone(thread);
+        try_alone(engine, thread);
         return;
     }
-    if is_write(&info) && decode_one(cpu().registers.pc).mnemonic() == Mnemonic::Ret {
+    if is_write(&info) && engine.decode_one(engine.cpu.registers.pc).mnemonic() == Mnemonic::Ret {
         // Our own write (translate/lower/returns.rs), to a stack that can only be read.
-        try_alone(thread);
+        try_alone(engine, thread);
         return;
     }
     let mut info = info;
     if is_trap(&info) {
         // The processor reports these behind the instruction.
-        cpu().registers.pc = decode_one(cpu().registers.pc).next_ip();
+        engine.cpu.registers.pc = engine.decode_one(engine.cpu.registers.pc).next_ip();
         if info.trap.0 == 1 {
-            info.set_address(cpu().registers.pc);
+            info.set_address(engine.cpu.registers.pc);
         }
     }
     let signal = info.number();
-    let action = *engine().actions_of(thread).get(signal);
-    if !action.is_handler() || thread.mask.has(signal) {
-        die_of(thread, &info);
+    let action = *engine.actions_of(thread).get(signal);
+    if !action.is_handler() || thread.signals.mask.has(signal) {
+        die_of(context, &info);
     }
-    enter_handler(thread, &action, &info);
+    enter_handler(context, &action, &info);
 }
 
 /// The instruction that has faulted runs again, by itself. If it is at a stop, what was to happen
 /// before it has happened.
-fn try_alone(thread: &mut Thread) {
-    let pc = cpu().registers.pc;
-    engine().alone = Some(pc);
-    if engine().stops.places().contains(&pc) {
+fn try_alone(engine: &mut Engine, thread: &mut Thread) {
+    let pc = engine.cpu.registers.pc;
+    engine.code.alone = Some(pc);
+    if engine.observed.stops.places().contains(&pc) {
         thread.looked_after = Some((pc, Variant::Untested));
     }
 }
@@ -128,8 +121,8 @@ pub fn is_trap(info: &SignalInfo) -> bool {
     info.number() == libc::SIGTRAP && matches!(info.trap.0, 1 | 3) && info.code() != TRAP_TRACE
 }
 
-fn is_guarded_write(info: &SignalInfo) -> bool {
-    is_write(info) && engine().guarded.contains_key(&(info.address() & !0xfff))
+fn is_guarded_write(engine: &Engine, info: &SignalInfo) -> bool {
+    is_write(info) && engine.code.guarded.contains_key(&(info.address() & !0xfff))
 }
 
 /// Whether a page that may not be written to was.
@@ -138,21 +131,22 @@ fn is_write(info: &SignalInfo) -> bool {
 }
 
 /// The guest dies of a signal, and so does this process.
-pub fn die_of(thread: &mut Thread, info: &SignalInfo) -> ! {
+pub fn die_of(context: &mut Context, info: &SignalInfo) -> ! {
+    let (engine, thread) = context.parts();
     let signal = info.number();
     if is_fault(signal) || signal == libc::SIGABRT {
-        report::crash(info, &cpu().registers, thread, engine());
+        report::crash(info, &engine.cpu.registers, thread, engine);
     }
-    if engine().replayer.is_some() {
-        replay::died(signal);
+    if engine.log.replayer.is_some() {
+        replay::died(context, signal);
     }
     if thread.foreign {
-        engine().attached.leaves(thread);
-        record::leaves_by_signal(engine());
-        drop_baton(thread);
+        engine.threads.attached.leaves(thread);
+        record::leaves_by_signal(engine);
+        drop_baton(context);
     } else {
-        engine().finish_events();
-        record::ended(engine(), Ending::Signal(signal));
+        engine.finish_events();
+        record::ended(engine, Ending::Signal(signal));
     }
     let action = Action::default();
     let mask = Mask(1 << (signal - 1));

@@ -37,8 +37,8 @@ pub fn push(
 ) -> Result<(), NoStack> {
     let on_stack = on_signal_stack(thread, registers.general[4]);
     let mut stack = registers.general[4] - RED_ZONE;
-    if action.has(libc::SA_ONSTACK) && !on_stack && thread.signal_stack.1 & libc::SS_DISABLE == 0 {
-        stack = thread.signal_stack.0 + thread.signal_stack.2;
+    if action.has(libc::SA_ONSTACK) && !on_stack && thread.signals.stack.1 & libc::SS_DISABLE == 0 {
+        stack = thread.signals.stack.0 + thread.signals.stack.2;
     }
     let fpstate = (stack - FP_BYTES) & !63;
     let frame = ((fpstate - FRAME) & !15) - 8;
@@ -49,7 +49,7 @@ pub fn push(
     };
     put(0, action.restorer);
     put(UCONTEXT, 7); // UC_FP_XSTATE, UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS
-    let (base, mut flags, size) = thread.signal_stack;
+    let (base, mut flags, size) = thread.signals.stack;
     if on_stack {
         flags |= libc::SS_ONSTACK;
     }
@@ -64,10 +64,10 @@ pub fn push(
     put(UCONTEXT + 40 + 144, 0x002b_0000_0000_0033); // CS, GS, FS, SS
     put(UCONTEXT + 40 + 152, info.trap.1);
     put(UCONTEXT + 40 + 160, info.trap.0);
-    put(UCONTEXT + 40 + 168, thread.mask.0);
+    put(UCONTEXT + 40 + 168, thread.signals.mask.0);
     put(UCONTEXT + 40 + 176, info.cr2);
     put(UCONTEXT + 40 + 184, fpstate);
-    put(UCONTEXT + 296, thread.mask.0);
+    put(UCONTEXT + 296, thread.signals.mask.0);
     bytes[SIGINFO as usize..].copy_from_slice(&info.raw);
 
     if !memory.write(fpstate, &fp_image(&thread.vector)) || !memory.write(frame, &bytes) {
@@ -81,8 +81,8 @@ pub fn push(
     registers.pc = action.handler;
     registers.flags &= !CLEARED_FLAGS;
     *thread.vector = VectorState::initial();
-    if thread.signal_stack.1 & SS_AUTODISARM != 0 {
-        thread.signal_stack = (0, libc::SS_DISABLE, 0);
+    if thread.signals.stack.1 & SS_AUTODISARM != 0 {
+        thread.signals.stack = (0, libc::SS_DISABLE, 0);
     }
     Ok(())
 }
@@ -92,13 +92,13 @@ pub const SS_AUTODISARM: i32 = 1 << 31;
 
 /// Whether the thread runs on its alternate signal stack.
 pub fn on_signal_stack(thread: &Thread, stack: u64) -> bool {
-    let (base, flags, size) = thread.signal_stack;
+    let (base, flags, size) = thread.signals.stack;
     flags & (libc::SS_DISABLE | SS_AUTODISARM) == 0 && stack > base && stack - base <= size
 }
 
 /// The state of `sigaltstack` that the guest sees.
 pub fn signal_stack_flags(thread: &Thread, stack: u64) -> i32 {
-    let flags = thread.signal_stack.1;
+    let flags = thread.signals.stack.1;
     if on_signal_stack(thread, stack) { flags | libc::SS_ONSTACK } else { flags }
 }
 
@@ -133,9 +133,9 @@ pub fn pop(
     registers.pc = get(UCONTEXT + 40 + 128);
     let kept = registers.flags & !RESTORED_FLAGS;
     registers.flags = kept | get(UCONTEXT + 40 + 136) & RESTORED_FLAGS;
-    thread.mask = Mask(get(UCONTEXT + 296)).without_unblockable();
+    thread.signals.mask = Mask(get(UCONTEXT + 296)).without_unblockable();
     let (base, flags, size) = (get(UCONTEXT + 16), get(UCONTEXT + 24) as i32, get(UCONTEXT + 32));
-    thread.signal_stack = (base, flags & !libc::SS_ONSTACK, size);
+    thread.signals.stack = (base, flags & !libc::SS_ONSTACK, size);
     restore_vector(get(UCONTEXT + 40 + 184), thread, memory)
 }
 

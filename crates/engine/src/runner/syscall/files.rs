@@ -1,11 +1,12 @@
 //! Files and descriptors that would show the runner instead of the guest.
 
 use super::Outcome;
+use crate::config::Config;
+use crate::layout;
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
-use crate::runner::layout;
 use crate::runner::signal::frame::GuestMemory;
-use crate::runner::sys::{self, syscall};
+use crate::sys::{self, syscall};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -39,8 +40,8 @@ const SPARE: i32 = layout::DESCRIPTORS + OWN - 1;
 
 /// Holds all of the engine's numbers, so that the guest is never given one of them; the last can
 /// be had when the guest has used up all others.
-pub fn keep_spare() {
-    let lifeline = crate::runner::engine::engine().config.lifeline;
+pub fn keep_spare(config: &Config) {
+    let lifeline = config.lifeline;
     sys::with_lifted_limit(|| hold_all(lifeline));
 }
 
@@ -57,8 +58,7 @@ fn hold_all(lifeline: i32) {
 
 /// Whether the engine's descriptors are closed when the guest executes another program. Those
 /// that the next runner does not need always are.
-pub fn hide_from_exec(hidden: bool) {
-    let config = &crate::runner::engine::engine().config;
+pub fn hide_from_exec(config: &Config, hidden: bool) {
     let flag = if hidden { libc::FD_CLOEXEC } else { 0 };
     let all = [config.channel, config.lifeline, config.executable, config.proc, config.rings];
     for descriptor in all {
@@ -185,7 +185,7 @@ pub fn open(engine: &mut Engine, directory: u64, path: u64, flags: u64, pass: Ou
     let Ok(path) = guest::read_string(path) else { return pass };
     match own_proc_file(&path) {
         Some(b"exe") => {
-            let own = [engine.executable.as_os_str().as_bytes(), b"\0"].concat();
+            let own = [engine.process.executable.as_os_str().as_bytes(), b"\0"].concat();
             // SAFETY: the kernel reads a terminated path.
             let answer = unsafe { syscall!(libc::SYS_openat, directory, own.as_ptr(), flags, 0) };
             Outcome::Answer(answer)
@@ -215,7 +215,7 @@ fn contents(bytes: &[u8], flags: u64) -> Outcome {
 /// The kernel's own list, without what is the engine's.
 fn maps(engine: &Engine) -> Vec<u8> {
     let real = std::fs::read("/proc/thread-self/maps").unwrap_or_default();
-    let heap = engine.memory.heap.start;
+    let heap = engine.process.memory.heap.start;
     let mut out = Vec::with_capacity(real.len());
     for line in real.split_inclusive(|byte| *byte == b'\n') {
         let text = String::from_utf8_lossy(line);
@@ -247,11 +247,12 @@ fn maps(engine: &Engine) -> Vec<u8> {
 fn stack_part(engine: &Engine, path: &[u8]) -> Option<Vec<u8>> {
     let texts = |all: &[Vec<u8>]| all.iter().flat_map(|text| [text, &b"\0"[..]].concat()).collect();
     if path.ends_with(b"cmdline") {
-        Some(texts(&engine.arguments.arguments))
+        Some(texts(&engine.process.arguments.arguments))
     } else if path.ends_with(b"environ") {
-        Some(texts(&engine.arguments.environment))
+        Some(texts(&engine.process.arguments.environment))
     } else {
-        let words = engine.arguments.auxiliary.iter().flat_map(|(kind, value)| [*kind, *value]);
+        let words =
+            engine.process.arguments.auxiliary.iter().flat_map(|(kind, value)| [*kind, *value]);
         Some(words.flat_map(u64::to_le_bytes).collect())
     }
 }
@@ -262,7 +263,7 @@ pub fn readlink(engine: &mut Engine, path: u64, buffer: u64, size: u64, pass: Ou
     if !is_own_executable(&path) {
         return pass;
     }
-    let target = engine.executable.as_os_str().as_bytes();
+    let target = engine.process.executable.as_os_str().as_bytes();
     let length = target.len().min(size as usize);
     if size as i64 <= 0 {
         return Outcome::error(libc::EINVAL);

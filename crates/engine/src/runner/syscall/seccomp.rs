@@ -5,26 +5,14 @@
 //! (`SECCOMP_FILTER_FLAG_NEW_LISTENER`) or to a tracer are refused.
 
 use super::Outcome;
-use crate::runner::cpu::cpu;
+use crate::config::{Filter, FilterStep};
+use crate::runner::context::Context;
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
 use crate::runner::signal::frame::GuestMemory;
 use crate::runner::signal::{SignalInfo, deliver};
-use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
-use serde::{Deserialize, Serialize};
-
-/// One instruction of classic BPF.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Step {
-    code: u16,
-    jump_true: u8,
-    jump_false: u8,
-    value: u32,
-}
-
-/// A filter that has been checked.
-pub type Filter = Vec<Step>;
+use crate::sys::syscall;
 
 const ARCHITECTURE: u32 = 0xc000_003e;
 const DATA_BYTES: u32 = 64;
@@ -75,7 +63,7 @@ pub fn set(engine: &mut Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
 
 /// `prctl(PR_GET_SECCOMP)`. In strict mode the call itself would be deadly.
 pub fn get(engine: &Engine, thread: &Thread) -> Outcome {
-    let filtered = !thread.filters.is_empty() || !engine.config.filters.is_empty();
+    let filtered = !thread.kernel.filters.is_empty() || !engine.config.filters.is_empty();
     Outcome::Answer(if filtered { MODE_FILTER as i64 } else { 0 })
 }
 
@@ -83,10 +71,10 @@ fn install(engine: &mut Engine, thread: &mut Thread, filter: Filter, everywhere:
     if !may_filter() {
         return Outcome::error(libc::EACCES);
     }
-    thread.filters.push(filter);
+    thread.kernel.filters.push(filter);
     // A process with one thread hands its filters on to the next program by the configuration.
-    if everywhere || engine.threads.is_empty() {
-        engine.config.filters.append(&mut thread.filters);
+    if everywhere || engine.threads.list.is_empty() {
+        engine.config.filters.append(&mut thread.kernel.filters);
     }
     Outcome::Answer(0)
 }
@@ -121,7 +109,7 @@ fn read(address: u64) -> Result<Filter, i32> {
     }
     let filter: Filter = bytes
         .chunks_exact(8)
-        .map(|step| Step {
+        .map(|step| FilterStep {
             code: u16::from_le_bytes([step[0], step[1]]),
             jump_true: step[2],
             jump_false: step[3],
@@ -133,7 +121,7 @@ fn read(address: u64) -> Result<Filter, i32> {
 
 /// What strict mode allows, as a filter: reading, writing, returning from handlers, ending.
 fn strict() -> Filter {
-    let step = |code, jump_true, value| Step { code, jump_true, jump_false: 0, value };
+    let step = |code, jump_true, value| FilterStep { code, jump_true, jump_false: 0, value };
     let allowed = [libc::SYS_read, libc::SYS_write, libc::SYS_rt_sigreturn, libc::SYS_exit];
     let tests = allowed.iter().zip((1..=4u8).rev());
     let mut filter = vec![step(LD_ABS, 0, 0)];
@@ -171,7 +159,7 @@ fn is_conditional(code: u16) -> bool {
     matches!(code & !FROM_X, 0x15 | 0x25 | 0x35 | 0x45)
 }
 
-fn is_valid(filter: &[Step]) -> bool {
+fn is_valid(filter: &[FilterStep]) -> bool {
     let ends = filter.last().is_some_and(|step| matches!(step.code, RET_K | RET_A));
     ends && filter.iter().enumerate().all(|(at, step)| {
         let inside = |distance: u64| at as u64 + 1 + distance < filter.len() as u64;
@@ -191,7 +179,7 @@ fn is_valid(filter: &[Step]) -> bool {
 }
 
 /// What a filter says to a call, given as the kernel's `struct seccomp_data` in words.
-fn judge(filter: &[Step], data: &[u32; 16]) -> u32 {
+fn judge(filter: &[FilterStep], data: &[u32; 16]) -> u32 {
     let (mut a, mut x) = (0u32, 0u32);
     let mut cells = [0u32; CELLS as usize];
     let mut at = 0;
@@ -260,11 +248,12 @@ fn verdict<'a>(filters: impl Iterator<Item = &'a Filter>, data: &[u32; 16]) -> u
 }
 
 /// Asks the guest's filters about a call; nothing if they let it pass.
-pub fn ask(engine: &Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Option<Outcome> {
-    if engine.config.filters.is_empty() && thread.filters.is_empty() {
+pub fn ask(context: &mut Context, number: u64, a: [u64; 6]) -> Option<Outcome> {
+    let (engine, thread) = context.parts();
+    if engine.config.filters.is_empty() && thread.kernel.filters.is_empty() {
         return None;
     }
-    let next = cpu().registers.pc;
+    let next = engine.cpu.registers.pc;
     let mut data = [0; 16];
     data[0] = number as u32;
     data[1] = ARCHITECTURE;
@@ -272,20 +261,20 @@ pub fn ask(engine: &Engine, thread: &mut Thread, number: u64, a: [u64; 6]) -> Op
         data[2 + 2 * index] = value as u32;
         data[3 + 2 * index] = (value >> 32) as u32;
     }
-    let verdict = verdict(engine.config.filters.iter().chain(&thread.filters), &data);
+    let verdict = verdict(engine.config.filters.iter().chain(&thread.kernel.filters), &data);
     match (verdict & 0xffff_0000, verdict & 0xffff) {
         (ALLOW | LOG, _) => None,
         (ERRNO, error) => Some(Outcome::Answer(-i64::from(error.min(4095)))),
         (TRAP, reason) => {
             let info = trap(next, number as u32, reason);
-            deliver::fault(thread, info);
+            deliver::fault(context, info);
             Some(Outcome::Resumed)
         }
         (KILL_PROCESS, STRICT) => {
-            deliver::die_of(thread, &SignalInfo::fault(libc::SIGKILL, 0, 0, (0, 0)))
+            deliver::die_of(context, &SignalInfo::fault(libc::SIGKILL, 0, 0, (0, 0)))
         }
         (KILL_PROCESS | KILL_THREAD, reason) => {
-            deliver::die_of(thread, &trap(next, number as u32, reason))
+            deliver::die_of(context, &trap(next, number as u32, reason))
         }
         _ => Some(Outcome::error(libc::ENOSYS)), // a tracer or listener that does not exist
     }
@@ -321,7 +310,7 @@ mod tests {
 
     #[test]
     fn the_strictest_filter_decides() {
-        let say = |value| vec![Step { code: RET_K, jump_true: 0, jump_false: 0, value }];
+        let say = |value| vec![FilterStep { code: RET_K, jump_true: 0, jump_false: 0, value }];
         let filters = [say(ALLOW), say(ERRNO | 5), say(ERRNO | 7), say(LOG)];
         assert_eq!(verdict(filters.iter(), &call(0)), ERRNO | 7);
         assert_eq!(verdict([say(KILL_PROCESS), say(KILL_THREAD)].iter(), &call(0)), KILL_PROCESS);
@@ -329,8 +318,8 @@ mod tests {
 
     #[test]
     fn jumps_out_of_the_filter_are_refused() {
-        let ret = Step { code: RET_K, jump_true: 0, jump_false: 0, value: ALLOW };
-        let jump = Step { code: JEQ_K, jump_true: 1, jump_false: 0, value: 0 };
+        let ret = FilterStep { code: RET_K, jump_true: 0, jump_false: 0, value: ALLOW };
+        let jump = FilterStep { code: JEQ_K, jump_true: 1, jump_false: 0, value: 0 };
         assert!(!is_valid(&[jump, ret]));
         assert!(is_valid(&[jump, ret, ret]));
         assert!(!is_valid(&[ret, jump]));

@@ -1,12 +1,13 @@
 //! Signal dispositions, masks, alternate stacks and the return from handlers.
 
 use super::Outcome;
-use crate::runner::cpu::cpu;
+use crate::runner::context::Context;
+use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
 use crate::runner::signal::frame::{self, GuestMemory, SS_AUTODISARM};
 use crate::runner::signal::{self, Action, Actions, MAX, Mask};
-use crate::runner::sys::syscall;
 use crate::runner::thread::Thread;
+use crate::sys::syscall;
 
 /// `rt_sigaction`.
 pub fn action(actions: &mut Actions, a: [u64; 6]) -> Outcome {
@@ -48,7 +49,7 @@ pub fn mask(thread: &mut Thread, a: [u64; 6]) -> Outcome {
     if size != 8 {
         return Outcome::error(libc::EINVAL);
     }
-    let before = thread.mask;
+    let before = thread.signals.mask;
     if new != 0 {
         let Some(set) = guest::read_u64(new) else { return Outcome::error(libc::EFAULT) };
         let changed = match how as i32 {
@@ -57,8 +58,8 @@ pub fn mask(thread: &mut Thread, a: [u64; 6]) -> Outcome {
             libc::SIG_SETMASK => set,
             _ => return Outcome::error(libc::EINVAL),
         };
-        thread.mask = Mask(changed).without_unblockable();
-        if thread.mask != before {
+        thread.signals.mask = Mask(changed).without_unblockable();
+        if thread.signals.mask != before {
             thread.mask_changed();
         }
     }
@@ -70,7 +71,7 @@ pub fn mask(thread: &mut Thread, a: [u64; 6]) -> Outcome {
 
 /// `rt_sigpending`, for what the kernel does not know of.
 pub fn pending(thread: &Thread, a: [u64; 6], pass: Outcome) -> Outcome {
-    let held = thread.held.signals();
+    let held = thread.signals.held.signals();
     if held == Mask::default() || a[1] != 8 {
         return pass;
     }
@@ -84,11 +85,11 @@ pub fn pending(thread: &Thread, a: [u64; 6], pass: Outcome) -> Outcome {
 
 /// `rt_sigtimedwait`, for what the kernel does not know of.
 pub fn wait(thread: &mut Thread, a: [u64; 6], pass: Outcome) -> Outcome {
-    if thread.held.signals() == Mask::default() {
+    if thread.signals.held.signals() == Mask::default() {
         return pass;
     }
     let Some(wanted) = guest::read_u64(a[0]) else { return pass };
-    let Some(info) = thread.held.take(Mask(wanted)) else { return pass };
+    let Some(info) = thread.signals.held.take(Mask(wanted)) else { return pass };
     if a[1] != 0 && !Checked.write(a[1], &info.raw) {
         return Outcome::error(libc::EFAULT);
     }
@@ -96,10 +97,11 @@ pub fn wait(thread: &mut Thread, a: [u64; 6], pass: Outcome) -> Outcome {
 }
 
 /// `rt_sigreturn`.
-pub fn give_back(thread: &mut Thread) -> Outcome {
-    if frame::pop(&mut cpu().registers, thread, &Checked).is_err() {
+pub fn give_back(context: &mut Context) -> Outcome {
+    let (engine, thread) = context.parts();
+    if frame::pop(&mut engine.cpu.registers, thread, &Checked).is_err() {
         let info = signal::SignalInfo::fault(libc::SIGSEGV, libc::SI_KERNEL, 0, (0, 0));
-        crate::runner::signal::deliver::fault(thread, info);
+        crate::runner::signal::deliver::fault(context, info);
         return Outcome::Resumed;
     }
     thread.mask_changed();
@@ -107,11 +109,11 @@ pub fn give_back(thread: &mut Thread) -> Outcome {
 }
 
 /// `sigaltstack`.
-pub fn stack(thread: &mut Thread, a: [u64; 6]) -> Outcome {
+pub fn stack(engine: &Engine, thread: &mut Thread, a: [u64; 6]) -> Outcome {
     let [new, old, ..] = a;
-    let pointer = cpu().registers.general[4];
+    let pointer = engine.cpu.registers.general[4];
     let flags = frame::signal_stack_flags(thread, pointer);
-    let (base, _, size) = thread.signal_stack;
+    let (base, _, size) = thread.signals.stack;
     if new != 0 {
         let mut bytes = [0; 24];
         if !Checked.read(new, &mut bytes) {
@@ -123,12 +125,12 @@ pub fn stack(thread: &mut Thread, a: [u64; 6]) -> Outcome {
             return Outcome::error(libc::EPERM);
         }
         match new_flags & !SS_AUTODISARM {
-            libc::SS_DISABLE => thread.signal_stack = (0, libc::SS_DISABLE, 0),
+            libc::SS_DISABLE => thread.signals.stack = (0, libc::SS_DISABLE, 0),
             0 | libc::SS_ONSTACK if new_size < libc::MINSIGSTKSZ as u64 => {
                 return Outcome::error(libc::ENOMEM);
             }
             0 | libc::SS_ONSTACK => {
-                thread.signal_stack = (new_base, new_flags & SS_AUTODISARM, new_size);
+                thread.signals.stack = (new_base, new_flags & SS_AUTODISARM, new_size);
             }
             _ => return Outcome::error(libc::EINVAL),
         }

@@ -52,9 +52,9 @@ pub fn ptrace(engine: &mut Engine, thread: &Thread, a: [u64; 6], pass: Outcome) 
     let (request, number) = (a[0] as u32, a[1] as i32);
     let Some(target) = target(engine, thread, number) else { return pass };
     if matches!(request, libc::PTRACE_ATTACH | libc::PTRACE_SEIZE) {
-        return attach(&mut engine.attached, thread, number);
+        return attach(&mut engine.threads.attached, thread, number);
     }
-    let attached = &mut engine.attached;
+    let attached = &mut engine.threads.attached;
     if !attached.is_by(thread) || !attached.threads.iter().any(|(other, _)| *other == number) {
         return Outcome::error(libc::ESRCH);
     }
@@ -83,11 +83,11 @@ pub fn ptrace(engine: &mut Engine, thread: &Thread, a: [u64; 6], pass: Outcome) 
 
 /// `wait4`: a tracer hears that those it has attached to stand still.
 pub fn wait(engine: &mut Engine, thread: &Thread, a: [u64; 6], pass: Outcome) -> Outcome {
-    if !engine.attached.is_by(thread) {
+    if !engine.threads.attached.is_by(thread) {
         return pass;
     }
     let number = a[0] as i32;
-    let mut threads = engine.attached.threads.iter_mut();
+    let mut threads = engine.threads.attached.threads.iter_mut();
     match threads.find(|(other, _)| *other == number || number == -1) {
         None => pass,
         Some((_, true)) if a[2] as i32 & libc::WNOHANG != 0 => Outcome::Answer(0),
@@ -107,11 +107,11 @@ fn target<'a>(engine: &Engine, thread: &Thread, number: i32) -> Option<&'a Threa
     if !thread.foreign {
         return None;
     }
-    let all = engine.threads.iter().copied().chain([engine.first]);
+    let all = engine.threads.list.iter().copied().chain([engine.threads.first]);
     // SAFETY: threads in the list have not been freed, and none of them runs while we do.
     all.filter(|other| !other.is_null())
         .map(|other| unsafe { &*other })
-        .find(|other| other.tid == number && !other.foreign)
+        .find(|other| other.tid() == number && !other.foreign)
 }
 
 fn attach(attached: &mut Attached, thread: &Thread, number: i32) -> Outcome {
@@ -150,7 +150,7 @@ fn registers(target: &Thread) -> Vec<u8> {
     const CODE: u64 = 0x33;
     const DATA: u64 = 0x2b;
     let registers = &target.registers;
-    let call = target.in_call.map_or(u64::MAX, |(number, _)| number);
+    let call = target.kernel.in_call.map_or(u64::MAX, |(number, _)| number);
     let g = &registers.general;
     let words = [
         g[15],

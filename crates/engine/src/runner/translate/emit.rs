@@ -19,8 +19,6 @@ impl Condition {
     pub const EQUAL: Self = Self(4);
     /// Not equal, not zero.
     pub const NOT_EQUAL: Self = Self(5);
-    /// Sign bit set.
-    pub const NEGATIVE: Self = Self(8);
 }
 
 /// Machine code under construction for one address.

@@ -2,7 +2,7 @@
 
 use events::plan::{Execution, Plan};
 
-/// What is woven into translations.
+/// How translations are instrumented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Instrumentation {
     /// What is recorded of execution.

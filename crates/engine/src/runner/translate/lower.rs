@@ -23,7 +23,7 @@ mod returns;
 mod shared;
 
 pub(in crate::runner) use exits::Pending;
-pub use reserved::standing;
+pub use reserved::common_spills;
 pub use shared::Shared;
 
 use super::emit::{Condition, Emit, Hole};
@@ -67,6 +67,8 @@ pub enum ExitKind {
     Direct(u64),
     /// A system call, to be made by the engine; then on to this address.
     Syscall(u64),
+    /// The last instruction was an event for the schedule; on to this address.
+    Event(u64),
     /// The instruction at this address must be emulated.
     Emulate(u64),
     /// The instruction at this address cannot be run.
@@ -113,16 +115,16 @@ pub struct Translation {
     pub far: Vec<u8>,
     /// Offset of the body.
     pub body: u32,
-    /// Offset of the body for an indirect branch, as [`Shared::standing`] tells.
-    pub landing: u32,
+    /// Offset of the body for an indirect branch, as [`Shared::common_spills`] tells.
+    pub indirect_body: u32,
     /// Offset of the body for those that have put aside the same registers.
     pub inner: u32,
     /// Which registers those are, see [`Spills::packed`].
     pub reserved: u64,
     /// Exits in order of their numbers.
     pub exits: Vec<Exit>,
-    /// Return addresses that it has pads for.
-    pub pads: Vec<u64>,
+    /// Return addresses that it has return stubs for.
+    pub return_stubs: Vec<u64>,
     /// The way back to guest state.
     pub map: Map,
     /// Facts for the consumer of events, if there are any.
@@ -163,13 +165,13 @@ pub(in crate::runner) struct Lower<'a> {
     first_exit: u32,
     exits: Vec<Exit>,
     pub(in crate::runner) pending: Vec<(Hole, Pending)>,
-    pads: Vec<u64>,
+    return_stubs: Vec<u64>,
     pub(in crate::runner) index: u16,
     /// Whether a record says that the instruction is about to execute: no signal comes before it.
     announced: bool,
     pub(in crate::runner) spills: Spills,
     body: u32,
-    landing: u32,
+    indirect_body: u32,
     inner: u32,
 }
 
@@ -209,12 +211,12 @@ pub fn lower(
         first_exit,
         exits: Vec::new(),
         pending: Vec::new(),
-        pads: Vec::new(),
+        return_stubs: Vec::new(),
         index: 0,
         announced: false,
         spills: Spills::default(),
         body: 0,
-        landing: 0,
+        indirect_body: 0,
         inner: 0,
     };
     lower.prefix();
@@ -228,11 +230,11 @@ pub fn lower(
         code: lower.emit.into_bytes(),
         far: lower.far.into_bytes(),
         body: lower.body,
-        landing: lower.landing,
+        indirect_body: lower.indirect_body,
         inner: lower.inner,
         reserved,
         exits: lower.exits,
-        pads: lower.pads,
+        return_stubs: lower.return_stubs,
         map: lower.map.finish(superblock.pc, superblock.guests.iter().map(Guest::pc)),
         shape: lower.observer.map(|observer| observer.shape),
         record_register,
@@ -285,7 +287,7 @@ impl Lower<'_> {
 
     /// Comes from an indirect branch with the target in rdx, and rcx and rdx in their slots.
     fn prefix(&mut self) {
-        self.spills = self.shared.standing.with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
+        self.spills = self.shared.common_spills.with(RCX, SLOT_RCX).with(RDX, SLOT_RDX);
         self.note(false);
         self.verify(self.superblock.pc, self.shared.verify_miss);
     }
@@ -303,7 +305,7 @@ impl Lower<'_> {
         let _ = self.emit.jump(elsewhere);
         self.emit.load_cell(RDX, slot(SLOT_RDX));
         self.emit.load_cell(RCX, slot(SLOT_RCX));
-        self.spills = self.shared.standing;
+        self.spills = self.shared.common_spills;
     }
 
     fn body(&mut self) {
@@ -330,7 +332,10 @@ impl Lower<'_> {
             || matches!(last.facts.flow, Flow::Branch(_) | Flow::ShortBranch(_));
         if falls_through {
             let hole = self.emit.jump_hole();
-            self.leave(hole, ExitKind::Direct(self.superblock.next), false, false);
+            let next = self.superblock.next;
+            let kind =
+                if self.superblock.event { ExitKind::Event(next) } else { ExitKind::Direct(next) };
+            self.leave(hole, kind, false, false);
         }
     }
 

@@ -10,6 +10,7 @@ use super::facts::{self, ALL_FLAGS, Facts, Flow, Set};
 use super::observe::NEVER_RESERVED;
 use crate::runner::screens::allocations::Deed;
 use crate::runner::sites;
+use contracts::Contract;
 use iced_x86::{Decoder, DecoderOptions, Instruction, InstructionInfoFactory, OpKind, Register};
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -89,8 +90,12 @@ pub struct Superblock {
     pub alone: bool,
     /// What it appends to the event stream when it is entered.
     pub marks: Marks,
+    /// Whether its last instruction is an event for the schedule of a recording.
+    pub event: bool,
     /// Whether its vectors may read past the ends of blocks, as the C library's string functions do.
     pub reads_on: bool,
+    /// What the function promises that begins with it, if its calls are screened.
+    pub contract: Option<&'static Contract>,
 }
 
 /// Records about the place where a superblock starts.
@@ -174,6 +179,8 @@ pub struct Limits<'a> {
     pub repeats_alone: bool,
     /// Places where the dispatcher must be: a superblock may start there, but not go past.
     pub stops: &'a BTreeSet<u64>,
+    /// Whether it may go on behind a locked instruction: not if a schedule decides there.
+    pub past_locks: bool,
     /// Code that is observed, if not all is: a superblock is either inside or outside.
     pub code: &'a [Range<u64>],
 }
@@ -191,6 +198,7 @@ impl<'a> Limits<'a> {
             once: &[],
             repeats_alone,
             stops,
+            past_locks: true,
             code,
         }
     }
@@ -225,7 +233,10 @@ pub fn decode<S: CodeSource>(
         }
     }
     let (guests, alone, marks) = (builder.guests, limits.alone, Marks::default());
-    let mut superblock = Superblock { pc, guests, next, alone, marks, reads_on: false };
+    let last = guests.last().filter(|guest| guest.role == Role::Plain);
+    let event = !limits.past_locks && last.is_some_and(|guest| is_locked(&guest.instruction));
+    let mut superblock =
+        Superblock { pc, guests, next, alone, marks, event, reads_on: false, contract: None };
     find_liveness(&mut superblock);
     Ok(superblock)
 }
@@ -272,6 +283,9 @@ impl<S: CodeSource> Builder<'_, S> {
                 live_flags: ALL_FLAGS,
             });
             pc = next;
+            if !self.limits.past_locks && is_locked(&instruction) {
+                self.limit = 0;
+            }
             if role == Role::Last {
                 break;
             }
@@ -378,6 +392,13 @@ impl<S: CodeSource> Builder<'_, S> {
             && !self.has(target)
             && !self.source.code_at(target).is_empty()
     }
+}
+
+/// Whether other threads see all of an instruction's access or nothing.
+fn is_locked(instruction: &Instruction) -> bool {
+    let exchanges = instruction.mnemonic() == iced_x86::Mnemonic::Xchg;
+    let in_memory = (0..instruction.op_count()).any(|it| instruction.op_kind(it) == OpKind::Memory);
+    instruction.has_lock_prefix() || exchanges && in_memory
 }
 
 /// Whether executing the instruction can raise a signal whose handler then sees the flags.

@@ -19,7 +19,7 @@ pub struct Observe {
     /// Calls and returns of the function of this name, in whatever module it is
     #[arg(long, value_name = "NAME", hide = true)]
     function: Vec<String>,
-    /// Make the program do something else at a place: `PLACE[#N]: flip|skip|set $reg=V|set
+    /// Make the program do something else at a place: `PLACE[#N]: flip|skip|jump ADDR|return|set $reg=V|set
     /// [ADDRESS,SIZE]=V`
     #[arg(long, value_name = "PATCH", hide = true)]
     patch: Vec<String>,

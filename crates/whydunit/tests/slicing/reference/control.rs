@@ -145,8 +145,7 @@ impl Reference<'_> {
     fn open_region(&mut self, by: usize, node: Option<u32>) {
         let ways = |node: u32| &self.control.nodes()[node as usize];
         let pc = self.executions[by].pc;
-        let Some(node) = node.filter(|node| ways(*node).next.len() > 1 && ways(*node).last == pc)
-        else {
+        let Some(node) = node.filter(|node| ways(*node).decides() && ways(*node).last == pc) else {
             return;
         };
         let ends = self.comes_after(node);

@@ -46,10 +46,22 @@ impl Reference<'_> {
         }
     }
 
-    fn address_uses(&mut self, meaning: &Meaning, span: Span) -> Vec<(usize, Kind)> {
+    /// The address of what is read is a value if nobody can write there.
+    fn address_uses(
+        &mut self,
+        meaning: &Meaning,
+        span: Span,
+        accesses: &[Access],
+    ) -> Vec<(usize, Kind)> {
         match span.side {
             Side::Memory(slot) => {
-                self.of_parts(meaning.memory[usize::from(slot)].address, Kind::Address)
+                let (_, address, _) = accesses[usize::from(slot)];
+                let constants = &self.options.constants;
+                let operand = &meaning.memory[usize::from(slot)];
+                let constant = operand.entry
+                    && constants.iter().any(|(from, n)| (*from..from + n).contains(&address));
+                let kind = if constant { Kind::Value } else { Kind::Address };
+                self.of_parts(meaning.memory[usize::from(slot)].address, kind)
             }
             _ => Vec::new(),
         }
@@ -67,7 +79,7 @@ impl Reference<'_> {
             let Side::Memory(slot) = read.side else { continue };
             let Some((_, address, _)) = accesses.get(usize::from(slot)) else { continue };
             from.extend(self.of_bytes(address + u64::from(read.from), read.bytes.into()));
-            from.extend(self.address_uses(meaning, *read));
+            from.extend(self.address_uses(meaning, *read, accesses));
         }
         from
     }
@@ -82,14 +94,14 @@ impl Reference<'_> {
             match flow {
                 Flow::Copy { to, from } => {
                     for (mask, target) in self.pieces(*to) {
-                        let mut uses = self.address_uses(meaning, *to);
+                        let mut uses = self.address_uses(meaning, *to, accesses);
                         match from.side {
                             Side::Memory(slot) => {
                                 let address = accesses[usize::from(slot)].1 + u64::from(from.from);
                                 for byte in (0..64).filter(|byte| mask >> byte & 1 == 1) {
                                     uses.extend(self.of_bytes(address + byte, 1));
                                 }
-                                uses.extend(self.address_uses(meaning, *from));
+                                uses.extend(self.address_uses(meaning, *from, accesses));
                             }
                             _ => {
                                 let source = from.some_parts(mask as u32);
@@ -116,7 +128,7 @@ impl Reference<'_> {
                         && let Side::Memory(slot) = write.side
                     {
                         let mut from = from;
-                        from.extend(self.address_uses(meaning, *write));
+                        from.extend(self.address_uses(meaning, *write, accesses));
                         let definition = self.define(by, from);
                         let address = accesses[usize::from(slot)].1 + u64::from(write.from);
                         bytes

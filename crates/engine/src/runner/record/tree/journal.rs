@@ -10,20 +10,20 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reader {
     read: u64,
-    untold: u32,
+    unreported: u32,
 }
 
 impl Reader {
     /// Has read all there is.
     pub fn at_end() -> Self {
-        let (read, untold) = (&shared().written, &shared().untold);
-        Self { read: read.load(Ordering::Acquire), untold: untold.load(Ordering::Acquire) }
+        let (read, unreported) = (&shared().written, &shared().unreported);
+        Self { read: read.load(Ordering::Acquire), unreported: unreported.load(Ordering::Acquire) }
     }
 
     /// What was written since it read last; `None` if that is not known.
     pub fn read(&mut self) -> Option<Vec<Page>> {
         let before = std::mem::replace(self, Self::at_end());
-        if before.untold != self.untold || self.read - before.read > JOURNAL as u64 {
+        if before.unreported != self.unreported || self.read - before.read > JOURNAL as u64 {
             return None;
         }
         let mut pages: Vec<Page> = (before.read..self.read)
@@ -36,13 +36,13 @@ impl Reader {
 }
 
 /// A page has been written.
-pub fn tell(page: Page) {
+pub fn report(page: Page) {
     let index = shared().written.load(Ordering::Acquire);
     shared().journal[index as usize % JOURNAL].store(page.0, Ordering::Release);
     shared().written.store(index + 1, Ordering::Release);
 }
 
 /// Something has been written, and nobody says what.
-pub fn tell_nothing() {
-    shared().untold.fetch_add(1, Ordering::AcqRel);
+pub fn report_unknown() {
+    shared().unreported.fetch_add(1, Ordering::AcqRel);
 }

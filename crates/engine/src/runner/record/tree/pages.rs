@@ -7,14 +7,14 @@ use super::watch::Watch;
 use crate::runner::guest::Checked;
 use crate::runner::memory::Memory;
 use crate::runner::signal::frame::GuestMemory;
-use crate::runner::sys::syscall;
+use crate::sys::syscall;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
-/// What is told of pages that have changed: where, and what is there now.
+/// What is reported of pages that have changed: where, and what is there now.
 pub type Changed<'a> = &'a mut dyn FnMut(u64, &[u8]);
 
 /// The shared pages of this process.
@@ -75,21 +75,21 @@ impl Pages {
             }
             None => self.scan(memory, Which::All, &mut note),
         }
-        self.tell(&changed);
+        self.report(&changed);
     }
 
     /// Tells the others of pages; of those with a file they find out themselves.
-    fn tell(&self, pages: &[u64]) {
+    fn report(&self, pages: &[u64]) {
         let Some(watch) = &self.watch else {
             if !pages.is_empty() {
-                journal::tell_nothing();
+                journal::report_unknown();
             }
             return;
         };
         for page in pages {
             match watch.page(*page) {
-                Some(name) => journal::tell(name),
-                None if watch.touches(&(*page..*page + 1)) => journal::tell_nothing(),
+                Some(name) => journal::report(name),
+                None if watch.touches(&(*page..*page + 1)) => journal::report_unknown(),
                 None => {}
             }
         }
@@ -99,19 +99,19 @@ impl Pages {
     /// more, though others may have it yet.
     fn give_up(&mut self) {
         self.watch = None;
-        journal::tell_nothing();
+        journal::report_unknown();
     }
 
     /// Looks for what others have written.
     pub fn look(&mut self, memory: &Memory, changed: Changed) {
-        let told = self.reader.read();
+        let reported = self.reader.read();
         let watched = self.is_watched(memory);
-        let Some(told) = told.filter(|_| watched) else {
+        let Some(reported) = reported.filter(|_| watched) else {
             return self.scan(memory, Which::All, changed);
         };
         let mut places = std::mem::take(&mut self.hidden);
         if let Some(watch) = &self.watch {
-            places.extend(told.into_iter().flat_map(|page| watch.places(page)));
+            places.extend(reported.into_iter().flat_map(|page| watch.places(page)));
         }
         for page in places {
             if memory.is_readable(page, PAGE) {
@@ -132,7 +132,7 @@ impl Pages {
     }
 
     /// The kernel has changed pages in a way that it does not watch.
-    pub fn doubt(&mut self) {
+    pub fn invalidate(&mut self) {
         self.watch = None;
     }
 

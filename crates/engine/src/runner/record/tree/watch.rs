@@ -6,8 +6,8 @@
 //! page table.
 
 use crate::runner::memory::Memory;
-use crate::runner::sys::{self, syscall};
 use crate::runner::syscall::files::{PAGES, WATCH};
+use crate::sys::{self, syscall};
 use std::ops::Range;
 
 const PAGE: u64 = 4096;

@@ -2,10 +2,10 @@
 //! says, at one address for each sixteen bytes of the guest's. Blocks that have no line there (odd addresses,
 //! 4 GiB and more, no room) are kept in a map.
 
+use crate::layout::LINES;
 use crate::runner::address_map::AddressMap;
-use crate::runner::layout::SHADOW;
 use crate::runner::screens::allocators::{Allocators, Followed};
-use crate::runner::sys::{self, syscall};
+use crate::sys::{self, syscall};
 use events::plan::{self, HeapFunction, HeapRole};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -106,7 +106,7 @@ pub enum Asked {
 
 /// A block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(super) struct TableBlock {
     pub size: u64,
     /// The site that it was allocated from.
     pub allocated: u32,
@@ -117,7 +117,7 @@ pub(super) struct Block {
     pub order: u32,
 }
 
-impl Block {
+impl TableBlock {
     pub fn is_live(&self) -> bool {
         self.freed == 0
     }
@@ -139,7 +139,7 @@ pub struct Allocations {
     /// Sites by their numbers, from 1 on.
     sites: Vec<u64>,
     numbers: AddressMap<u32>,
-    pub(super) odd: BTreeMap<u64, Block>,
+    pub(super) odd: BTreeMap<u64, TableBlock>,
 }
 
 /// Most sites that have a number of their own; later ones share the last.
@@ -207,19 +207,33 @@ impl Allocations {
     }
 
     /// The line of the block that begins at an address.
-    pub(super) fn line(&self, begin: u64) -> Option<&'static mut Line> {
+    pub(super) fn line(&self, begin: u64) -> Option<Line> {
+        // SAFETY: all lines of a region are mapped before its distance is set, and stay so; who looks at
+        // them has the baton, and translated code does not run meanwhile.
+        self.place(begin).map(|at| unsafe { at.read() })
+    }
+
+    fn set_line(&mut self, begin: u64, line: Line) -> bool {
+        let place = self.place(begin);
+        if let Some(at) = place {
+            // SAFETY: as above.
+            unsafe { at.write(line) };
+        }
+        place.is_some()
+    }
+
+    /// Where the line of a block is, if it has one.
+    fn place(&self, begin: u64) -> Option<*mut Line> {
         if begin & IRREGULAR != 0 {
             return None;
         }
         let distance = DISTANCES[(begin >> 32) as usize].load(Ordering::Relaxed);
         let at = begin.wrapping_add(distance) as *mut Line;
-        // SAFETY: all lines of a region are mapped before its distance is set, and stay so; who looks at
-        // them has the baton.
-        (distance != 0).then(|| unsafe { &mut *at })
+        (distance != 0).then_some(at)
     }
 
-    pub(super) fn get(&self, begin: u64) -> Option<Block> {
-        let written = self.line(begin).filter(|line| line.state != 0).map(|line| Block {
+    pub(super) fn get(&self, begin: u64) -> Option<TableBlock> {
+        let written = self.line(begin).filter(|line| line.state != 0).map(|line| TableBlock {
             size: line.size.into(),
             allocated: line.allocated,
             family: line.state as u8,
@@ -229,31 +243,29 @@ impl Allocations {
         written.or_else(|| self.odd.get(&begin).copied())
     }
 
-    pub(super) fn put(&mut self, begin: u64, block: Block) {
+    pub(super) fn put(&mut self, begin: u64, block: TableBlock) {
         self.open_region(begin);
         let state = u32::from(block.family) | block.freed << 8;
-        match (self.line(begin), u32::try_from(block.size)) {
-            (Some(line), Ok(size)) => {
-                *line = Line { size, allocated: block.allocated, state, order: block.order };
-            }
-            (line, _) => {
-                line.into_iter().for_each(|line| line.state = 0);
-                self.odd.insert(begin, block);
-            }
+        let TableBlock { allocated, order, .. } = block;
+        let size = u32::try_from(block.size);
+        let state = if size.is_ok() { state } else { 0 };
+        let line = Line { size: size.unwrap_or(0), allocated, state, order };
+        if !self.set_line(begin, line) || size.is_err() {
+            self.odd.insert(begin, block);
         }
     }
 
     /// Makes room for the lines of a region, if there is any: where the address space is limited blocks
     /// are odd.
     fn open_region(&mut self, begin: u64) {
-        let room = SHADOW.start + self.regions * REGION_BYTES;
-        let known = begin & IRREGULAR != 0 || self.line(begin).is_some();
-        if known || room >= SHADOW.end {
+        let room = LINES.start + self.regions * REGION_BYTES;
+        let known = begin & IRREGULAR != 0 || self.place(begin).is_some();
+        if known || room >= LINES.end {
             return;
         }
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-        // SAFETY: the range is the engine's own, kept for tables, and this plan has no shadow there.
+        // SAFETY: the range is the engine's own, kept for them.
         let mapped = unsafe { sys::map_fixed(room, REGION_BYTES, protection, flags, -1, 0) };
         if mapped.is_ok() {
             // SAFETY: advice about memory of our own.

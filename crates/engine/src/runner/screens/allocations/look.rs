@@ -1,8 +1,8 @@
-//! The look at calls that are not quite ordinary, and how an invalid one is told.
+//! The look at calls that are not quite ordinary, and how an invalid one is reported.
 
-use super::arrange::{Allocations, Block, ELSEWHERE, UNIT};
-use crate::runner::cpu::cpu;
-use crate::runner::engine::{Engine, engine};
+use super::arrange::{Allocations, ELSEWHERE, TableBlock, UNIT};
+use crate::runner::cpu::Cpu;
+use crate::runner::engine::Engine;
 use crate::runner::memory::Memory;
 use crate::runner::screens::Calls;
 use crate::runner::screens::allocators::{Followed, Outcome, is_inside};
@@ -18,14 +18,14 @@ pub struct Call {
     back: u64,
     arguments: [u64; 6],
     /// The block that it frees, as it was.
-    before: Option<(u64, Block)>,
-    /// Whether it is told.
-    told: bool,
+    before: Option<(u64, TableBlock)>,
+    /// Whether it is reported.
+    reported: bool,
 }
 
 /// An invalid call, with the block that it frees.
 struct Invalid {
-    block: Option<(u64, Block)>,
+    block: Option<(u64, TableBlock)>,
 }
 
 impl Call {
@@ -37,9 +37,9 @@ impl Call {
 impl Allocations {
     /// The block that is meant by an address: the one that begins there, or that it is in; of those that
     /// were freed the last one.
-    fn holder(&self, address: u64, memory: &Memory) -> Option<(u64, Block)> {
+    fn holder(&self, address: u64, memory: &Memory) -> Option<(u64, TableBlock)> {
         let lowest = memory.find(address).map_or(address, |(range, _)| range.start) & !(UNIT - 1);
-        let mut freed: Option<(u64, Block)> = None;
+        let mut freed: Option<(u64, TableBlock)> = None;
         let mut at = address & !(UNIT - 1);
         let odd = || {
             let nearest = self.odd.range(..=address).next_back();
@@ -69,7 +69,7 @@ impl Allocations {
     }
 
     /// Whether a later block begins inside of a freed one, behind an address.
-    fn is_overlapped(&self, address: u64, begin: u64, block: Block) -> bool {
+    fn is_overlapped(&self, address: u64, begin: u64, block: TableBlock) -> bool {
         let behind = (address & !(UNIT - 1)) + UNIT;
         let later = |at: &u64| self.get(*at).is_some_and(|other| other.order > block.order);
         (behind..begin.saturating_add(block.size))
@@ -103,21 +103,23 @@ impl Allocations {
     }
 
     /// What translated code has entered for the thread, if it has, is ours from now on.
-    fn take_over(&mut self, thread: &mut Thread) {
-        let under = &mut cpu().allocation;
+    fn take_over(&mut self, cpu: &mut Cpu, thread: &mut Thread) {
+        let under = &mut cpu.allocation;
         if under.stack <= ELSEWHERE {
             return;
         }
         let (stack, back, value) = (under.stack, under.back, under.value);
         let freed = || self.get(value).filter(|block| !block.is_live());
         let (role, family, before) = match under.family {
-            0 => (HeapRole::Free, 0, freed().map(|block| (value, Block { freed: 0, ..block }))),
+            0 => {
+                (HeapRole::Free, 0, freed().map(|block| (value, TableBlock { freed: 0, ..block })))
+            }
             family => (HeapRole::Allocate(0, None), family as u8, None),
         };
         let followed = Followed { role, family, zeroed: false };
         let arguments = [value, 0, 0, 0, 0, 0];
         thread.calls.allocation =
-            Some(Call { followed, stack, back, arguments, before, told: false });
+            Some(Call { followed, stack, back, arguments, before, reported: false });
         under.stack = ELSEWHERE;
     }
 
@@ -125,7 +127,7 @@ impl Allocations {
     fn abandon(&mut self, call: &Call) {
         let back = self.number(call.back);
         if let Some((begin, block)) = call.before
-            && self.get(begin) == Some(Block { freed: back, ..block })
+            && self.get(begin) == Some(TableBlock { freed: back, ..block })
         {
             self.put(begin, block);
         }
@@ -133,14 +135,14 @@ impl Allocations {
 
     fn entered(
         &mut self,
+        (cpu, memory): (&mut Cpu, &Memory),
         thread: &mut Thread,
         function: u64,
         (stack, back): (u64, u64),
         arguments: [u64; 6],
-        memory: &Memory,
     ) -> Option<Invalid> {
         let followed = self.allocators.get(function)?;
-        self.take_over(thread);
+        self.take_over(cpu, thread);
         let outer = thread.calls.allocation.map(|call| (call.stack, call.back));
         if outer.is_some_and(|outer| is_inside((stack, back), outer)) {
             return None;
@@ -157,27 +159,33 @@ impl Allocations {
         // Before the function does it, so that nobody else has the memory yet.
         if let Some(block) = live {
             let freed = self.number(back);
-            self.put(pointer, Block { freed, ..block });
+            self.put(pointer, TableBlock { freed, ..block });
         }
         if self.is_alone(function) {
-            cpu().allocation.stack = 0;
+            cpu.allocation.stack = 0;
             return invalid;
         }
         let before = live.map(|block| (pointer, block));
-        let told = is_invalid;
-        thread.calls.allocation = Some(Call { followed, stack, back, arguments, before, told });
-        cpu().allocation.stack = ELSEWHERE;
+        let reported = is_invalid;
+        thread.calls.allocation = Some(Call { followed, stack, back, arguments, before, reported });
+        cpu.allocation.stack = ELSEWHERE;
         invalid
     }
 
     /// The thread is at a site, with a stack that has given up what stood at `stack`. Whether the return
-    /// is told.
-    fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) -> bool {
-        self.take_over(thread);
+    /// is reported.
+    fn came_back(
+        &mut self,
+        cpu: &mut Cpu,
+        thread: &mut Thread,
+        pc: u64,
+        (stack, value): (u64, u64),
+    ) -> bool {
+        self.take_over(cpu, thread);
         let Some(call) = thread.calls.allocation.take_if(|call| call.stack <= stack) else {
             return false;
         };
-        cpu().allocation.stack = 0;
+        cpu.allocation.stack = 0;
         if (call.stack, call.back) != (stack, pc) {
             self.abandon(&call);
             return false;
@@ -186,9 +194,9 @@ impl Allocations {
             Outcome::Block { begin, size } => match call.before {
                 // In place it stays the same block.
                 Some((same, block)) if same == begin && call.resizes() => {
-                    self.put(begin, Block { size, ..block });
+                    self.put(begin, TableBlock { size, ..block });
                 }
-                _ => self.allocate(begin, size, &call),
+                _ => self.allocate(cpu, begin, size, &call),
             },
             Outcome::Failed => {
                 if let Some((begin, block)) = call.before {
@@ -197,31 +205,31 @@ impl Allocations {
             }
             Outcome::Measured { begin, usable } => {
                 if let Some(block) = self.get(begin) {
-                    self.put(begin, Block { size: block.size.max(usable), ..block });
+                    self.put(begin, TableBlock { size: block.size.max(usable), ..block });
                 }
             }
             Outcome::Nothing => {}
         }
-        call.told
+        call.reported
     }
 
-    fn allocate(&mut self, begin: u64, size: u64, call: &Call) {
+    fn allocate(&mut self, cpu: &mut Cpu, begin: u64, size: u64, call: &Call) {
         if begin == 0 {
             return;
         }
-        cpu().allocation.order += 1;
-        let (order, family) = (cpu().allocation.order as u32, call.followed.family);
+        cpu.allocation.order += 1;
+        let (order, family) = (cpu.allocation.order as u32, call.followed.family);
         let allocated = self.number(call.back);
-        self.put(begin, Block { size, allocated, family, freed: 0, order });
+        self.put(begin, TableBlock { size, allocated, family, freed: 0, order });
     }
 }
 
 /// The thread takes the call that it is in along, before another one runs.
-pub fn put_aside(thread: &mut Thread) {
-    if cpu().allocation.stack > ELSEWHERE
-        && let Some(table) = &mut engine().screens.allocations
+pub fn put_aside(engine: &mut Engine, thread: &mut Thread) {
+    if engine.cpu.allocation.stack > ELSEWHERE
+        && let Some(table) = &mut engine.observed.screens.allocations
     {
-        table.take_over(thread);
+        table.take_over(&mut engine.cpu, thread);
     }
 }
 
@@ -239,9 +247,11 @@ impl Engine {
         at: (u64, u64),
         arguments: [u64; 6],
     ) {
-        let Some(table) = &mut self.screens.allocations else { return };
+        let Some(table) = &mut self.observed.screens.allocations else { return };
         let alone = table.is_alone(function);
-        if let Some(invalid) = table.entered(thread, function, at, arguments, &self.memory) {
+        if let Some(invalid) =
+            table.entered((&mut self.cpu, &self.process.memory), thread, function, at, arguments)
+        {
             let argument = arguments[0];
             self.suspect(function, Suspicion::InvalidCall { argument, recounted: true });
             self.record_life(at.0, invalid.block);
@@ -254,16 +264,17 @@ impl Engine {
 
     /// The guest is at a site.
     pub fn leave_allocation(&mut self, thread: &mut Thread, pc: u64, (stack, value): (u64, u64)) {
-        let Some(table) = &mut self.screens.allocations else { return };
-        let told = table.came_back(thread, pc, stack.wrapping_sub(8), value);
-        if told && !self.stops.is_told(pc) {
+        let Some(table) = &mut self.observed.screens.allocations else { return };
+        let reported = table.came_back(&mut self.cpu, thread, pc, (stack.wrapping_sub(8), value));
+        if reported && !self.observed.stops.is_reported(pc) {
             self.record_back(pc, stack, value);
         }
     }
 
     /// The life of a block, as calls from a height of the stack.
-    fn record_life(&mut self, stack: u64, block: Option<(u64, Block)>) {
-        let (Some(table), Some((begin, block))) = (&self.screens.allocations, block) else {
+    fn record_life(&mut self, stack: u64, block: Option<(u64, TableBlock)>) {
+        let (Some(table), Some((begin, block))) = (&self.observed.screens.allocations, block)
+        else {
             return;
         };
         let Some((maker, arguments)) = table.maker(block.family, block.size) else { return };

@@ -1,15 +1,17 @@
 //! Blocks, and how they are painted.
 
 use super::{BESIDE, FREED, TAIL};
+use crate::layout::{BLANK, BLANK_BASE, SHADOW_BASE};
 use crate::runner::address_map::AddressMap;
-use crate::runner::cpu::cpu;
+use crate::runner::cpu::Cpu;
 use crate::runner::engine::Engine;
-use crate::runner::layout::{BLANK, BLANK_BASE, SHADOW_BASE};
-use crate::runner::screens::allocators::{Allocators, Block, Call, Outcome};
+use crate::runner::report;
+use crate::runner::screens::allocators::{Allocators, Call, HeapBlock, Outcome};
 use crate::runner::screens::shadow::Table;
-use crate::runner::screens::{Calls, provenance};
+use crate::runner::screens::{Calls, provenance, shadow};
 use crate::runner::thread::Thread;
-use crate::runner::{report, sys};
+use crate::sys;
+use contracts::Contract;
 use events::plan::{self, GRANULE, Paint};
 use events::suspicion::Suspicion;
 use std::collections::BTreeMap;
@@ -32,7 +34,9 @@ pub struct Heap {
     /// The functions that are followed.
     pub allocators: Allocators,
     /// Live blocks by address.
-    pub(super) live: BTreeMap<u64, Block>,
+    pub(super) live: BTreeMap<u64, HeapBlock>,
+    /// Functions that are judged by their contracts.
+    pub(super) library: AddressMap<&'static Contract>,
     /// Looks at the last granule of a block that found nothing.
     pub(super) looks: AddressMap<u16>,
     /// Whether blocks have tags.
@@ -57,18 +61,26 @@ fn paint(range: Range<u64>, bits: u8) {
 
 impl Heap {
     /// What a plan asks for.
-    pub fn arrange(&mut self, asked: &plan::Heap) {
+    pub fn arrange(&mut self, cpu: &mut Cpu, asked: &plan::Heap) {
         if !std::mem::replace(&mut self.mapped, true) {
-            map_tables();
+            map_tables(cpu);
         }
         self.provenance = asked.provenance;
         self.allocators.arrange(&asked.functions);
+    }
+
+    /// A function with a contract has been found.
+    pub fn add_contract(&mut self, function: u64, name: &str) {
+        if let Some(contract) = contracts::named(name) {
+            self.library.insert(function, contract);
+        }
     }
 
     /// A function has been called: where its return address stands, and what it is. Whether the
     /// call is invalid.
     fn entered(
         &mut self,
+        cpu: &mut Cpu,
         thread: &mut Thread,
         function: u64,
         (stack, back): (u64, u64),
@@ -82,16 +94,22 @@ impl Heap {
         let freed = followed.frees().then(|| self.free(arguments[0])).flatten();
         let invalid = followed.is_invalid_call(&arguments, freed.map(|block| block.family));
         thread.calls.heap = Some(Call { followed, stack, back, arguments, freed });
-        cpu().shadow = BLANK_BASE;
-        cpu().tag_mask = provenance::mask(true);
+        cpu.shadow = BLANK_BASE;
+        cpu.tag_mask = provenance::mask(true);
         invalid
     }
 
     /// The thread is at a site, with a stack that has given up what stood at `stack`.
-    fn came_back(&mut self, thread: &mut Thread, pc: u64, stack: u64, value: u64) {
+    fn came_back(
+        &mut self,
+        cpu: &mut Cpu,
+        thread: &mut Thread,
+        pc: u64,
+        (stack, value): (u64, u64),
+    ) {
         let Some(call) = thread.calls.heap.take_if(|call| call.stack <= stack) else { return };
-        cpu().shadow = SHADOW_BASE;
-        cpu().tag_mask = provenance::mask(false);
+        cpu.shadow = SHADOW_BASE;
+        cpu.tag_mask = provenance::mask(false);
         if (call.stack, call.back) != (stack, pc) {
             // It was left by a jump.
             return;
@@ -99,7 +117,7 @@ impl Heap {
         match call.followed.outcome(&call.arguments, value) {
             Outcome::Block { begin, size } => {
                 let family = call.followed.family;
-                self.allocate(begin, Block { size, family }, call.back);
+                self.allocate(begin, HeapBlock { size, family }, call.back);
             }
             Outcome::Failed => {
                 if let Some(before) = call.freed {
@@ -109,14 +127,14 @@ impl Heap {
             Outcome::Measured { begin, usable } => {
                 let known = self.live.get(&begin).copied();
                 if let Some(block) = known.filter(|block| block.size < usable) {
-                    self.allocate(begin, Block { size: usable, ..block }, call.back);
+                    self.allocate(begin, HeapBlock { size: usable, ..block }, call.back);
                 }
             }
             Outcome::Nothing => {}
         }
     }
 
-    fn free(&mut self, begin: u64) -> Option<Block> {
+    fn free(&mut self, begin: u64) -> Option<HeapBlock> {
         let block = self.live.remove(&begin)?;
         if block.size > 0 {
             paint(begin..block.end(begin), FREED);
@@ -125,13 +143,13 @@ impl Heap {
         Some(block)
     }
 
-    fn untag(&self, begin: u64, block: Block) {
+    fn untag(&self, begin: u64, block: HeapBlock) {
         if self.provenance {
             provenance::untag(&(begin..block.end(begin)));
         }
     }
 
-    fn allocate(&mut self, begin: u64, block: Block, caller: u64) {
+    fn allocate(&mut self, begin: u64, block: HeapBlock, caller: u64) {
         let Some(end) = begin.checked_add(block.size).filter(|_| begin != 0) else { return };
         self.live.insert(begin, block);
         if block.size > 0 {
@@ -186,15 +204,15 @@ impl Heap {
 
 /// Maps the table of tags, and the shadow in which everything passes; its pages are all the one that is
 /// always zero.
-fn map_tables() {
+fn map_tables(cpu: &mut Cpu) {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let bytes = BLANK.end - BLANK.start;
     // SAFETY: the range is the engine's own and holds nothing else.
     let mapped = unsafe { sys::map_fixed(BLANK.start, bytes, libc::PROT_READ, flags, -1, 0) };
-    if let Err(error) = mapped.and(provenance::map()) {
+    if let Err(error) = mapped.and(shadow::leave_out_own(BLANK_BASE)).and(provenance::map()) {
         report::refuse(&format!("no tables for the heap: error {error}"), 0);
     }
-    cpu().tag_mask = provenance::mask(false);
+    cpu.tag_mask = provenance::mask(false);
 }
 
 impl Engine {
@@ -206,8 +224,8 @@ impl Engine {
         (stack, back): (u64, u64),
         arguments: [u64; 6],
     ) {
-        let Some(heap) = &mut self.screens.heap else { return };
-        let invalid = heap.entered(thread, function, (stack, back), arguments);
+        let Some(heap) = &mut self.observed.screens.heap else { return };
+        let invalid = heap.entered(&mut self.cpu, thread, function, (stack, back), arguments);
         if invalid && !self.is_own_call(back) {
             let argument = arguments[0];
             self.suspect(function, Suspicion::InvalidCall { argument, recounted: false });
@@ -216,7 +234,7 @@ impl Engine {
 
     /// Whether an allocator was called by itself.
     fn is_own_call(&self, back: u64) -> bool {
-        let (Some(heap), Some(library)) = (&self.screens.heap, self.library(back)) else {
+        let (Some(heap), Some(library)) = (&self.observed.screens.heap, self.library(back)) else {
             return false;
         };
         heap.allocators.is_own(back, &library)
@@ -224,14 +242,14 @@ impl Engine {
 
     /// One may have returned.
     pub fn leave_heap(&mut self, thread: &mut Thread, pc: u64, (stack, value): (u64, u64)) {
-        if let Some(heap) = &mut self.screens.heap {
-            heap.came_back(thread, pc, stack.wrapping_sub(8), value);
+        if let Some(heap) = &mut self.observed.screens.heap {
+            heap.came_back(&mut self.cpu, thread, pc, (stack.wrapping_sub(8), value));
         }
     }
 
     /// Memory has been mapped anew or is gone.
     pub fn blank(&mut self, range: Range<u64>) {
-        if let Some(heap) = &mut self.screens.heap {
+        if let Some(heap) = &mut self.observed.screens.heap {
             heap.forget(range);
         }
     }

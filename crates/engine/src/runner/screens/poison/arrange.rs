@@ -3,7 +3,7 @@
 use crate::runner::address_map::AddressMap;
 use crate::runner::engine::Engine;
 use crate::runner::memory::Mapping;
-use crate::runner::screens::allocators::{Allocators, Block, Call, Outcome};
+use crate::runner::screens::allocators::{Allocators, Call, HeapBlock, Outcome};
 use crate::runner::thread::Thread;
 use events::plan::{self, HeapRole, POISON};
 use std::ops::Range;
@@ -22,7 +22,7 @@ pub struct Poison {
     /// The sizes of blocks: of each address the last.
     sizes: AddressMap<u64>,
     /// Suspicions so far, by place.
-    pub(super) told: AddressMap<u32>,
+    pub(super) reported: AddressMap<u32>,
 }
 
 impl Poison {
@@ -43,7 +43,7 @@ impl Poison {
             return;
         }
         let known = self.sizes.get(&arguments[0]).filter(|_| followed.frees());
-        let freed = known.map(|size| Block { size: *size, family: followed.family });
+        let freed = known.map(|size| HeapBlock { size: *size, family: followed.family });
         thread.calls.poison = Some(Call { followed, stack, back, arguments, freed });
     }
 
@@ -84,14 +84,14 @@ impl Engine {
         at: (u64, u64),
         arguments: [u64; 6],
     ) {
-        if let Some(poison) = &mut self.screens.poison {
+        if let Some(poison) = &mut self.observed.screens.poison {
             poison.entered(thread, function, at, arguments);
         }
     }
 
     /// One may have returned.
     pub fn leave_poison(&mut self, thread: &mut Thread, pc: u64, (stack, value): (u64, u64)) {
-        let Some(poison) = &mut self.screens.poison else { return };
+        let Some(poison) = &mut self.observed.screens.poison else { return };
         let fresh = poison.came_back(thread, pc, stack.wrapping_sub(8), value);
         if let Some((block, kept)) = fresh {
             self.poison(&block, kept);
@@ -129,7 +129,7 @@ impl Engine {
             let writable = mapping.protection & libc::PROT_WRITE != 0;
             writable && mapping.file.is_none() && !mapping.shared && range.end <= found.end
         };
-        let is_guarded = self.guarded.range(range.start & !0xfff..range.end).next().is_some();
-        self.memory.find(range.start).is_some_and(is_plain) && !is_guarded
+        let is_guarded = self.code.guarded.range(range.start & !0xfff..range.end).next().is_some();
+        self.process.memory.find(range.start).is_some_and(is_plain) && !is_guarded
     }
 }

@@ -7,8 +7,8 @@ use crate::runner::thread::Thread;
 use events::plan::POISON;
 use events::suspicion::{Suspicion, Use};
 
-/// Suspicions that are told of one place.
-const MOST_TOLD: u32 = 4;
+/// Suspicions that are reported of one place.
+const MOST_REPORTED: u32 = 4;
 /// Bytes that are looked at at a time.
 const PIECE: usize = 4096;
 
@@ -24,7 +24,7 @@ impl Engine {
     pub fn suspect_compared(&mut self, thread: &Thread, pc: u64) {
         // Allocators look into blocks that they are given back.
         let own = self.library(pc).is_some_and(|library| {
-            let poison = self.screens.poison.as_ref();
+            let poison = self.observed.screens.poison.as_ref();
             poison.is_some_and(|poison| poison.allocators.is_own(pc, &library))
         });
         if thread.calls.poison.is_none() && !own {
@@ -52,10 +52,10 @@ impl Engine {
     }
 
     fn suspect_unwritten(&mut self, pc: u64, used: Use) {
-        let Some(poison) = &mut self.screens.poison else { return };
-        let told = poison.told.entry(pc).or_default();
-        *told += 1;
-        if *told <= MOST_TOLD {
+        let Some(poison) = &mut self.observed.screens.poison else { return };
+        let reported = poison.reported.entry(pc).or_default();
+        *reported += 1;
+        if *reported <= MOST_REPORTED {
             self.suspect(pc, Suspicion::Unwritten(used));
         }
     }

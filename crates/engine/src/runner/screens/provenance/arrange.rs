@@ -4,10 +4,10 @@
 //! a tag stands for sixteen bytes, and memory 256 MiB apart shares its tags. Blocks share them too. Zero is
 //! no block's.
 
-use crate::runner::layout::TAGS;
-use crate::runner::sys;
+use crate::layout::TAGS;
+use crate::sys;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 /// Bits of an address that index the table. The highest tells the heap behind the program from what is
 /// mapped.
@@ -40,8 +40,8 @@ pub fn map() -> Result<(), i32> {
 
 /// A block is there; its tag is none of its neighbours'.
 pub fn tag(block: &Range<u64>, count: u64) {
-    let beside = [1, UNIT + 1, 2 * UNIT + 1].map(|by| *entry(block.start.wrapping_sub(by)));
-    let behind = [0, UNIT, 2 * UNIT].map(|by| *entry(block.end.wrapping_add(by)));
+    let beside = [1, UNIT + 1, 2 * UNIT + 1].map(|by| get(block.start.wrapping_sub(by)));
+    let behind = [0, UNIT, 2 * UNIT].map(|by| get(block.end.wrapping_add(by)));
     let taken = |number: &u8| beside.contains(number) || behind.contains(number);
     let number = (0..8).map(|by| ((count + by) % 255 + 1) as u8).find(|number| !taken(number));
     set(block, number.unwrap_or(0));
@@ -60,19 +60,23 @@ fn set(block: &Range<u64>, tag: u8) {
         let entry = entry(unit * UNIT);
         // The first is what everything has while the mask is empty.
         if !std::ptr::eq(entry, table()) {
-            *entry = tag;
+            entry.store(tag, Ordering::Relaxed);
         }
     }
 }
 
-fn table() -> *const u8 {
-    TAGS.start as *const u8
+fn table() -> *const AtomicU8 {
+    TAGS.start as *const AtomicU8
 }
 
-fn entry(address: u64) -> &'static mut u8 {
+fn get(address: u64) -> u8 {
+    entry(address).load(Ordering::Relaxed)
+}
+
+fn entry(address: u64) -> &'static AtomicU8 {
     let index = (address & BITS) >> 4 & 0xff_ffff | (address >> 41 & 1) << 24;
-    // SAFETY: inside the table, of which whoever has the baton looks at a byte at a time.
-    unsafe { &mut *((TAGS.start + index) as *mut u8) }
+    // SAFETY: inside the table, which is mapped before any block has a tag and stays so.
+    unsafe { &*((TAGS.start + index) as *const AtomicU8) }
 }
 
 /// For every pair of tags, that of a pointer in the high byte and that of an address made from it in the

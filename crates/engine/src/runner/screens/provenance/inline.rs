@@ -12,8 +12,8 @@
 //! pairs, and what is found there becomes part of an address as with the shadow.
 
 use super::arrange;
+use crate::layout;
 use crate::runner::cpu::{self, Cpu};
-use crate::runner::layout;
 use crate::runner::screens::Stage;
 use crate::runner::translate::accesses::Form;
 use crate::runner::translate::emit::Condition;

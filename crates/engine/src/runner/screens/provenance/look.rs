@@ -1,7 +1,6 @@
 //! The close look at an address whose tag is not that of its pointer: whether they are in two blocks.
 
 use super::arrange;
-use crate::runner::cpu::cpu;
 use crate::runner::engine::Engine;
 use crate::runner::screens::heap::Heap;
 use crate::runner::translate::accesses::Form;
@@ -31,8 +30,10 @@ impl Engine {
     /// Compares addresses that the next instruction makes with the pointers that it makes them from.
     pub fn look_at_addresses(&mut self, forms: &[Form]) {
         let provenance = self.config.plan.heap().is_some_and(|heap| heap.provenance);
-        let (registers, Some(heap)) = (&cpu().registers, &self.screens.heap) else { return };
-        if !provenance || cpu().tag_mask == 0 {
+        let (registers, Some(heap)) = (self.cpu.registers, &self.observed.screens.heap) else {
+            return;
+        };
+        if !provenance || self.cpu.tag_mask == 0 {
             return;
         }
         let value = |register: u8| registers.general[register as usize];
@@ -57,7 +58,7 @@ impl Engine {
         if let Some((pointer, address)) = forms.iter().find_map(outside).filter(|_| !library()) {
             self.suspect(registers.pc, Suspicion::OutOfObject { pointer, address });
             arrange::settle(true);
-            cpu().tag_mask = arrange::mask(false);
+            self.cpu.tag_mask = arrange::mask(false);
         }
     }
 }

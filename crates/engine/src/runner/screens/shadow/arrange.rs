@@ -2,14 +2,10 @@
 //! nothing is painted there, all of it is the kernel's one page of zeros: a test against it costs no
 //! place in the processor's caches (huge pages would, and were slower).
 
-use crate::runner::layout::{NOTHING, SHADOW, SHADOW_BASE, USER_END};
-use crate::runner::sys::{self, syscall};
+use crate::layout::{self, NOTHING, PAINTED, SHADOW, SHADOW_BASE, USER_END, stored};
+use crate::sys::{self, syscall};
 use events::plan::{GRANULE, Paint};
 use std::ops::Range;
-
-/// Every byte of the table that is not zero has this bit, for translated code to find; the plan has
-/// the other seven.
-pub const PAINTED: u8 = 0x80;
 
 const PAGE: u64 = 4096;
 /// Bytes of the table from which on clearing them means giving pages back.
@@ -30,6 +26,7 @@ impl Table {
             let (nothing, page) = (NOTHING.end - NOTHING.start, 4096);
             sys::map_fixed(NOTHING.start - page, page, libc::PROT_READ, flags, -1, 0)?;
             sys::map_fixed(NOTHING.start, nothing, libc::PROT_NONE, flags, -1, 0)?;
+            leave_out_own(SHADOW_BASE)?;
             syscall!(libc::SYS_madvise, SHADOW.start, bytes, libc::MADV_DONTDUMP);
         }
         Ok(Self)
@@ -37,26 +34,30 @@ impl Table {
 
     /// Gives a range its bits.
     pub fn paint(&mut self, paint: &Paint) {
-        let end = paint.range.end.min(USER_END);
-        if paint.range.start >= end {
+        let range = paint.range.start..paint.range.end.min(USER_END);
+        for part in layout::without_own(range) {
+            self.paint_part(part, paint.bits);
+        }
+    }
+
+    fn paint_part(&mut self, range: Range<u64>, bits: u8) {
+        if range.is_empty() {
             return;
         }
-        let (first, last) = (paint.range.start / GRANULE, (end - 1) / GRANULE);
+        let (first, last) = (range.start / GRANULE, (range.end - 1) / GRANULE);
         let count = (last - first + 1) as usize;
-        if paint.bits == 0 && count >= LARGE {
+        if bits == 0 && count >= LARGE {
             return self.clear(first + SHADOW_BASE, last + 1 + SHADOW_BASE);
         }
         // SAFETY: inside the table, which only the guest's own accesses through us and the host
         // look at, byte by byte.
-        unsafe {
-            std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, stored(paint.bits), count)
-        };
+        unsafe { std::ptr::write_bytes((first + SHADOW_BASE) as *mut u8, stored(bits), count) };
     }
 
     /// Gives bits to those granules of a range that have none.
     pub fn paint_blank(&mut self, range: Range<u64>, bits: u8) {
         let end = range.end.min(USER_END);
-        if range.start >= end {
+        if range.start >= end || layout::belongs_to_engine(&range) {
             return;
         }
         let (first, last) = (range.start / GRANULE, (end - 1) / GRANULE);
@@ -84,7 +85,7 @@ impl Table {
     /// The bits of a range, all together, as the plan knows them.
     pub fn bits(&self, address: u64, size: u32) -> u8 {
         let Some(last) = address.checked_add(u64::from(size.max(1)) - 1) else { return 0 };
-        if last >= USER_END {
+        if last >= USER_END || layout::belongs_to_engine(&(address..last + 1)) {
             return 0;
         }
         let (first, last) = (address / GRANULE, last / GRANULE);
@@ -99,6 +100,9 @@ impl Table {
         let Some(end) = address.checked_add(bytes).filter(|end| *end <= USER_END) else {
             return true;
         };
+        if layout::belongs_to_engine(&(address..end)) {
+            return true;
+        }
         let (first, last) = (address / GRANULE, end.div_ceil(GRANULE));
         // SAFETY: inside the table.
         let table = unsafe {
@@ -108,7 +112,15 @@ impl Table {
     }
 }
 
-/// Bits of a plan as the table has them.
-pub fn stored(bits: u8) -> u8 {
-    if bits & !PAINTED == 0 { 0 } else { bits | PAINTED }
+/// What is ours has no shadow, in this table or another that begins where `base` says: whatever tests an
+/// access to it faults. The edges of what is ours, less than a page of shadow, hold nothing.
+pub fn leave_out_own(base: u64) -> Result<(), i32> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    for own in layout::own() {
+        let start = (own.start / GRANULE + base).next_multiple_of(PAGE);
+        let end = (own.end / GRANULE + base) & !(PAGE - 1);
+        // SAFETY: a part of the table of which nothing is in use.
+        unsafe { sys::map_fixed(start, end - start, libc::PROT_NONE, flags, -1, 0)? };
+    }
+    Ok(())
 }

@@ -26,10 +26,10 @@
 //! superblock is left, the dispatcher looks closely, and the instruction runs without a test.
 
 use super::checks::{Check, is_split};
-use crate::runner::cpu::{self, Cpu};
-use crate::runner::layout;
+use crate::layout;
 #[cfg(doc)]
-use crate::runner::layout::LAST_WORD;
+use crate::layout::LAST_WORD;
+use crate::runner::cpu::{self, Cpu};
 use crate::runner::screens::{Stage, heap};
 use crate::runner::translate::accesses::Form;
 use crate::runner::translate::emit::Condition;

@@ -1,7 +1,7 @@
 //! The close look at accesses that may not pass the shadow.
 
 use crate::runner::cpu::{self, Registers};
-use crate::runner::engine::{Engine, decode_one, engine};
+use crate::runner::engine::Engine;
 use crate::runner::explicit;
 use crate::runner::thread::Thread;
 use crate::runner::translate::accesses::{self, Accesses};
@@ -10,17 +10,17 @@ use events::suspicion::{Access, Suspicion};
 use iced_x86::{Instruction, InstructionInfoFactory};
 
 /// The accesses of the instruction that is next.
-pub fn look(thread: &Thread, instruction: &Instruction) {
-    let registers = &cpu::cpu().registers;
+pub fn look(engine: &mut Engine, thread: &Thread, instruction: &Instruction) {
+    let registers = engine.cpu.registers;
     let mut put = |write, address, size| {
-        engine().test(registers.pc, Access { address, size, write });
+        engine.test(registers.pc, Access { address, size, write });
     };
-    explicit::each(instruction, registers, &thread.vector, &mut put);
+    explicit::each(instruction, &registers, &thread.vector, &mut put);
 }
 
 /// A string instruction has repeated from what registers were `before` to what they are now.
-pub fn look_back(before: &Registers) {
-    let instruction = decode_one(before.pc);
+pub fn look_back(engine: &mut Engine, before: &Registers) {
+    let instruction = engine.decode_one(before.pc);
     let mut factory = InstructionInfoFactory::new();
     let Accesses::Repeat { size, source, compares, writes, narrow, segment } =
         accesses::of(&instruction, &mut factory)
@@ -28,7 +28,7 @@ pub fn look_back(before: &Registers) {
         return;
     };
     let mask = if narrow { 0xffff_ffff } else { u64::MAX };
-    let after = &cpu::cpu().registers;
+    let after = &engine.cpu.registers;
     let done = before.general[1].wrapping_sub(after.general[1]) & mask;
     let down = before.flags & DIRECTION != 0;
     let base = match segment {
@@ -36,7 +36,6 @@ pub fn look_back(before: &Registers) {
         Segment::Fs => before.fs,
         Segment::Gs => cpu::gs_base(),
     };
-    let engine = engine();
     let reaches =
         [(source, before.general[6].wrapping_add(base)), (compares || writes, before.general[7])];
     if !narrow
@@ -69,7 +68,7 @@ const DIRECTION: u64 = 0x400;
 impl Engine {
     /// Whether anything may be painted where so many elements are.
     fn is_painted(&self, at: u64, elements: u64, size: u16, down: bool) -> bool {
-        let Some(shadow) = &self.screens.shadow else { return false };
+        let Some(shadow) = &self.observed.screens.shadow else { return false };
         let bytes = elements.wrapping_mul(u64::from(size));
         let start = if down { at.wrapping_add(u64::from(size)).wrapping_sub(bytes) } else { at };
         shadow.has_any(start, bytes)
@@ -77,7 +76,7 @@ impl Engine {
 
     /// Tests one access exactly.
     fn test(&mut self, pc: u64, access: Access) {
-        let Some(shadow) = &self.screens.shadow else { return };
+        let Some(shadow) = &self.observed.screens.shadow else { return };
         let bits = shadow.bits(access.address, access.size);
         if bits == 0 {
             return;

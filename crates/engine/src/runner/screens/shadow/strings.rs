@@ -10,6 +10,7 @@ use crate::runner::screens::Stage;
 use crate::runner::translate::accesses::Accesses;
 use crate::runner::translate::emit::Condition;
 use crate::runner::translate::lower::{Lower, Pending};
+use crate::runner::translate::map::Spills;
 use events::plan::GRANULE;
 use std::mem::offset_of;
 
@@ -19,6 +20,12 @@ const SLOT_RAX: u8 = 9;
 const SLOT_RSI: u8 = 10;
 /// Where the end of the shadow is, which is no register's.
 const SLOT_END: u8 = 11;
+
+/// The arithmetic flags that a guest had when such a test began, by what rax holds in its middle.
+pub fn kept_flags(spills: &Spills, rax: u64) -> Option<u64> {
+    let under_way = spills.iter().any(|spill| spill.slot == SLOT_RAX);
+    under_way.then_some(rax >> 8 & 0xd5 | (rax & 1) << 11)
+}
 
 impl Lower<'_> {
     /// Tests everything that the instruction will touch if it completes.

@@ -17,10 +17,10 @@ use std::mem::offset_of;
 pub(in crate::runner) enum Pending {
     /// Bookkeeping and link jump of an exit.
     Exit(Leaving),
-    /// A call, when the processor has noted its pad.
-    Call { index: u16, pad: u64 },
-    /// The link jump behind a pad.
-    Pad { back: u64, executed: u16 },
+    /// A call, when the processor has noted its return stub.
+    Call { index: u16, return_stub: u64 },
+    /// The link jump behind a return stub.
+    ReturnStub { back: u64, executed: u16 },
     /// A checked return that goes somewhere else.
     ReturnElsewhere { index: u16, fields: u16 },
     /// A test of a screen that found something.
@@ -77,15 +77,15 @@ impl Lower<'_> {
             next += 1;
             match pending {
                 Pending::Exit(exit) => self.exit(hole, exit),
-                Pending::Call { index, pad } => {
+                Pending::Call { index, return_stub } => {
                     self.emit.fill(hole);
-                    self.rest_of_call(index, pad);
+                    self.rest_of_call(index, return_stub);
                 }
-                Pending::Pad { back, executed } => {
+                Pending::ReturnStub { back, executed } => {
                     let number = self.number_exit(executed, 0, false);
                     self.index = executed - 1;
-                    let standing = self.shared.standing;
-                    self.part(hole, standing, number, ExitKind::Direct(back), executed);
+                    let common_spills = self.shared.common_spills;
+                    self.part(hole, common_spills, number, ExitKind::Direct(back), executed);
                 }
                 Pending::ReturnElsewhere { index, fields } => {
                     self.emit.fill(hole);

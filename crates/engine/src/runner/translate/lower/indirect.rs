@@ -3,13 +3,12 @@
 
 use super::exits::{self, Pending};
 use super::{Exit, ExitKind, Lower, SLOT_RCX, SLOT_RDX, slot};
+use crate::layout;
+use crate::runner::cpu;
 use crate::runner::cpu::reg::{RCX, RDX, RSP};
-use crate::runner::cpu::{self, Cpu};
-use crate::runner::layout;
 use crate::runner::translate::facts::{Flow, number};
 use crate::runner::translate::superblock::Guest;
 use iced_x86::Register;
-use std::mem::offset_of;
 
 impl Lower<'_> {
     /// A return inside a followed call: goes on here if it goes where the call came from.
@@ -84,7 +83,7 @@ impl Lower<'_> {
     /// target that no program can have there is nothing to load and this faults: the branch has
     /// not happened yet, as on the processor.
     pub(super) fn look_up(&mut self) {
-        self.emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, indirect_mask)));
+        self.emit.select_bits(RCX, RDX, cpu::indirect_mask());
         self.emit.load_entry(RCX, layout::INDIRECT_TABLE);
     }
 
@@ -97,7 +96,7 @@ impl Lower<'_> {
             let kind = ExitKind::Indirect;
             self.exits.push(Exit { kind, patch: 0, stub: 0, kept: None, executed });
         }
-        self.exchange(self.reserved(), self.shared.standing);
+        self.exchange(self.reserved(), self.shared.common_spills);
     }
 
     /// To the translation that was looked up; its prefix makes sure.

@@ -64,16 +64,16 @@ impl Lower<'_> {
         }
     }
 
-    /// Ways into the body. An indirect branch comes with [`Shared::standing`] put aside, the
+    /// Ways into the body. An indirect branch comes with [`Shared::common_spills`] put aside, the
     /// dispatcher and most exits with nothing, and exits that keep what this translation needs
     /// come to `inner`.
     pub(super) fn entries(&mut self) {
-        self.landing = self.emit.offset();
-        let (standing, own) = (self.shared.standing, self.reserved());
-        if standing != own {
-            self.give_back(standing);
+        self.indirect_body = self.emit.offset();
+        let (common_spills, own) = (self.shared.common_spills, self.reserved());
+        if common_spills != own {
+            self.give_back(common_spills);
         }
-        if standing != own || !self.reserves() {
+        if common_spills != own || !self.reserves() {
             self.enter_with_nothing();
         }
         self.inner = self.emit.offset();
@@ -90,7 +90,7 @@ impl Lower<'_> {
 
     /// The way in with nothing put aside, if it is the unusual one: out of line.
     pub(super) fn unusual_entry(&mut self) {
-        if self.reserves() && self.shared.standing == self.reserved() {
+        if self.reserves() && self.shared.common_spills == self.reserved() {
             self.index = 0;
             self.enter_with_nothing();
             let back = u64::from(self.emit.offset() - self.inner);
@@ -157,7 +157,7 @@ impl Lower<'_> {
 
 /// What is put aside at every indirect branch and return: what a translation with all of it puts
 /// aside if all registers are free.
-pub fn standing(instrumentation: Instrumentation) -> Spills {
+pub fn common_spills(instrumentation: Instrumentation) -> Spills {
     let mut free = observe::PREFERENCE.into_iter();
     let mut next = || free.next().expect("there are more registers than uses");
     let mut spills = Spills::default();

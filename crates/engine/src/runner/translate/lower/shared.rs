@@ -1,9 +1,9 @@
 //! Code that all translations share, and what they agree on.
 
 use super::{EXIT_INDIRECT, SLOT_RCX, SLOT_RDX};
+use crate::layout;
 use crate::runner::cpu::reg::{RAX, RCX, RDX, RSP};
 use crate::runner::cpu::{self, Cpu};
-use crate::runner::layout;
 use crate::runner::translate::emit::Emit;
 use crate::runner::translate::map::Spills;
 use std::mem::offset_of;
@@ -23,21 +23,21 @@ pub struct Shared {
     /// Its entry was another pc's, which has repaired the stack.
     pub return_elsewhere: u64,
     /// Registers that are put aside at every indirect branch and return, whoever makes it.
-    pub standing: Spills,
+    pub common_spills: Spills,
 }
 
 impl Shared {
     /// Writes the code, for `place`.
-    pub fn write(place: u64, standing: Spills) -> (Self, Vec<u8>) {
+    pub fn write(place: u64, common_spills: Spills) -> (Self, Vec<u8>) {
         let mut emit = Emit::at(place);
         let target = cpu::field(offset_of!(Cpu, target));
         let table_miss = emit.here();
         emit.store_cell(target, RDX);
-        leave(&mut emit, standing);
+        leave(&mut emit, common_spills);
         let verify_miss = emit.here();
         emit.store_cell(target, RDX);
         look_in_second_table(&mut emit);
-        leave(&mut emit, standing);
+        leave(&mut emit, common_spills);
         // Comes from a return, which has popped an address of ours.
         let return_miss = emit.here();
         emit.store(RSP, -8, RDX);
@@ -45,16 +45,16 @@ impl Shared {
         emit.select_bits(RCX, RDX, cpu::field(offset_of!(Cpu, low_mask)));
         emit.load_entry(RCX, layout::INDIRECT_TABLE);
         emit.jump_register(RCX);
-        let shared = Self { table_miss, verify_miss, return_miss, return_elsewhere, standing };
+        let shared = Self { table_miss, verify_miss, return_miss, return_elsewhere, common_spills };
         (shared, emit.into_bytes())
     }
 }
 
 /// To the dispatcher, with everything in its place.
-fn leave(emit: &mut Emit, standing: Spills) {
+fn leave(emit: &mut Emit, common_spills: Spills) {
     emit.load_cell(RDX, cpu::slot(SLOT_RDX));
     emit.load_cell(RCX, cpu::slot(SLOT_RCX));
-    for spill in standing.iter() {
+    for spill in common_spills.iter() {
         emit.load_cell(spill.register, cpu::slot(spill.slot));
     }
     emit.store_cell_imm32(cpu::field(offset_of!(Cpu, exit)), EXIT_INDIRECT);
