@@ -4,7 +4,8 @@
 //! While recording, all others have run until they wait when a sleep of a millisecond is over, so what a
 //! timed-out wait does would never be seen. Where the schedule says so, a wait ends at once, as if its
 //! time had passed while nobody else ran. The clocks that the guest reads stay consistent with that;
-//! times of files and the processor's time-stamp counter are not put forward.
+//! times of files and the processor's time-stamp counter are not put forward. Only waits that a busy
+//! machine might outlast: who sleeps for a minute sleeps for ever, as far as the others are concerned.
 
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
@@ -13,6 +14,8 @@ use crate::runner::syscall::Outcome;
 use crate::sys::syscall;
 
 const SECOND: u64 = 1_000_000_000;
+/// The longest wait that may end at once.
+const LONGEST: u64 = 10 * SECOND;
 
 /// How far the guest's clocks are ahead of the kernel's.
 #[derive(Default)]
@@ -30,13 +33,18 @@ pub enum Until {
 }
 
 impl Ahead {
-    fn reach(&mut self, until: Until) {
-        self.nanoseconds += match until {
+    /// How long it is until then by the guest's clocks.
+    fn left(&self, until: Until) -> u64 {
+        match until {
             Until::For(length) => length,
             Until::At(clock, time) => {
                 time.saturating_sub(kernel_time(clock).saturating_add(self.nanoseconds))
             }
-        };
+        }
+    }
+
+    fn reach(&mut self, until: Until) {
+        self.nanoseconds += self.left(until);
     }
 }
 
@@ -57,9 +65,10 @@ fn time_at(address: u64) -> Option<u64> {
 pub fn ends_early(engine: &mut Engine, timeout: u64, clock: Option<i32>) -> bool {
     let Some(time) = (timeout != 0).then(|| time_at(timeout)).flatten() else { return false };
     let Some(recorder) = &mut engine.log.recorder else { return false };
-    let early = recorder.scheduler.ends_early();
+    let until = clock.map_or(Until::For(time), |clock| Until::At(clock, time));
+    let early = recorder.ahead.left(until) <= LONGEST && recorder.scheduler.ends_early();
     if early {
-        recorder.ahead.reach(clock.map_or(Until::For(time), |clock| Until::At(clock, time)));
+        recorder.ahead.reach(until);
     }
     early
 }
@@ -83,12 +92,19 @@ pub fn sleep(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
         _ => (a[0] as i32, a[1] as i32 & libc::TIMER_ABSTIME != 0, a[2]),
     };
     let time = time_at(request)?;
-    // What the kernel sleeps until would be another time than the guest's.
-    let early = recorder.scheduler.ends_early();
-    if !is_wall(clock) || !(early || absolute && recorder.ahead.nanoseconds > 0) {
+    if !is_wall(clock) {
         return None;
     }
-    recorder.ahead.reach(if absolute { Until::At(clock, time) } else { Until::For(time) });
+    let until = if absolute { Until::At(clock, time) } else { Until::For(time) };
+    if recorder.ahead.left(until) > LONGEST {
+        return None;
+    }
+    let early = recorder.scheduler.ends_early();
+    // What the kernel sleeps until would be later than the guest's time.
+    if !early && !(absolute && recorder.ahead.nanoseconds > 0) {
+        return None;
+    }
+    recorder.ahead.reach(until);
     Some(Outcome::Answer(0))
 }
 
