@@ -101,7 +101,8 @@ pub fn sleep(engine: &mut Engine, number: u64, a: [u64; 6]) -> Option<Outcome> {
     }
     let early = recorder.scheduler.ends_early();
     // What the kernel sleeps until would be later than the guest's time.
-    if !early && !(absolute && recorder.ahead.nanoseconds > 0) {
+    let at_once = early || absolute && recorder.ahead.nanoseconds > 0;
+    if !at_once {
         return None;
     }
     recorder.ahead.reach(until);
