@@ -97,6 +97,8 @@ pub enum Role {
     Copied,
     /// Another place at which the same thing happened.
     Also,
+    /// How often it happened, where that is more than once.
+    Times,
 }
 
 /// One step of the evidence for a finding.

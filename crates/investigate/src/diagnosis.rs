@@ -28,7 +28,7 @@ use analyze::slice::view::{Statement, own_place};
 use analyze::slice::{Follow, Slice, Wants};
 use anyhow::Context;
 use base::StepCount;
-use base::{Address, Ending, Finding, Place, Position, ProcessNumber, Tick, When};
+use base::{Address, Ending, Finding, Place, Position, ProcessNumber, Role, Tick, When};
 use replay::Timeline;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -56,6 +56,8 @@ pub struct Diagnosis {
     pub said: Option<Said>,
     /// Where, in the program's own code.
     pub place: Option<Place>,
+    /// The function of a library that was called there and did not come back.
+    pub inside: Option<String>,
     /// When.
     pub when: Option<When>,
     /// The active calls of the program's own code, innermost first.
@@ -229,6 +231,7 @@ impl Diagnosis {
             class,
             ended,
             said,
+            inside: asking.inside,
             place: asking.place,
             when: asking.position.and_then(|(thread, at)| when(&execution, thread, at)),
             stack: asking.stack,
@@ -258,8 +261,13 @@ impl Diagnosis {
         if asked.is_empty() {
             return;
         }
-        asked.append(&mut self.asked);
-        self.asked = asked;
+        // Of several times the last is what the program crashed of.
+        let again = first.evidence.iter().any(|step| step.role == Some(Role::Times));
+        if again && is_same_line(first.place.as_ref(), self.place.as_ref()) {
+            self.asked.append(&mut asked);
+        } else {
+            self.asked.splice(0..0, asked);
+        }
         let (trace, program) = (&self.execution.trace, &self.execution.program);
         self.explanation = explain(trace, program, &Control::of(trace, program), &self.asked);
         self.execution.number_threads(&mut self.explanation.view);
@@ -417,6 +425,8 @@ fn when(execution: &Execution, thread: u32, position: Position) -> Option<When> 
 struct Asking {
     asked: Vec<Asked>,
     place: Option<Place>,
+    /// The function of a library that was called there.
+    inside: Option<String>,
     /// Thread and position of that place.
     position: Option<(u32, Position)>,
     stack: Vec<Place>,
@@ -436,9 +446,9 @@ fn asking(
     let last = execution.trace.last_thread();
     let by_pc = |asked: Vec<Asked>| {
         let pc = asked.last().and_then(|asked| asked.pc);
-        let place = pc.map(|pc| place_of(execution, pc));
         let stack = last.map_or_else(Vec::new, |thread| own_stack(execution, thread, end));
-        Asking { asked, place, position: None, stack, thread: last }
+        let (place, inside) = pc.map_or((None, None), |pc| own_or_caller(execution, pc, &stack));
+        Asking { asked, place, inside, position: None, stack, thread: last }
     };
     if let Some(endless) = recursion {
         return by_pc(vec![endless.asked()]);
@@ -482,6 +492,7 @@ fn asking(
     let position = own.and_then(|call| execution.trace.position(call.moment));
     Asking {
         place: own.and_then(|call| call.own.first().cloned()),
+        inside: None,
         position: position.map(|position| (thread, position)),
         stack: found.calls.iter().flat_map(|call| call.own.clone()).collect(),
         thread: Some(thread),
@@ -496,7 +507,7 @@ fn of_fault(execution: &Execution, fault: &Handled) -> Option<Asking> {
     let mut stack = own_stack(execution, thread, moment);
     let place = own.clone().or_else(|| stack.first().cloned());
     stack.splice(0..0, own);
-    Some(Asking { asked, place, position: None, stack, thread: Some(thread) })
+    Some(Asking { asked, place, inside: None, position: None, stack, thread: Some(thread) })
 }
 
 /// Whether the last panic only passed on that of a thread.
@@ -540,9 +551,26 @@ fn returned(execution: &Execution, by_pc: impl Fn(Vec<Asked>) -> Asking) -> Aski
     asking
 }
 
-fn place_of(execution: &Execution, pc: u64) -> Place {
-    let own = own_place(&execution.program, pc);
-    own.unwrap_or_else(|| execution.program.symbolise(Address(pc)).place())
+fn is_same_line(one: Option<&Place>, other: Option<&Place>) -> bool {
+    let line = |place: &Place| place.line.map(|line| (place.file.clone(), line));
+    one.and_then(line).is_some_and(|known| other.and_then(line) == Some(known))
+}
+
+/// The place of an instruction. One of a library's is told as the call in the program's own code, with the
+/// library's function.
+fn own_or_caller(
+    execution: &Execution,
+    pc: u64,
+    stack: &[Place],
+) -> (Option<Place>, Option<String>) {
+    if let Some(own) = own_place(&execution.program, pc) {
+        return (Some(own), None);
+    }
+    let place = execution.program.symbolise(Address(pc)).place();
+    match stack.first() {
+        Some(caller) => (Some(caller.clone()), place.function),
+        None => (Some(place), None),
+    }
 }
 
 fn own_stack(execution: &Execution, thread: u32, at: StepCount) -> Vec<Place> {

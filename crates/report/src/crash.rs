@@ -37,8 +37,12 @@ pub fn with_cause(cause: &Finding, crash: &Crash, style: Style) -> String {
     })
 }
 
-/// The evidence for a finding at which the program crashed, with the arguments that only the crash has.
+/// The evidence for a finding at which the program crashed, with the arguments that only the crash has; without
+/// them if it also happened before, as what is told then is the first time.
 fn with_arguments(cause: &Finding, crash: &Crash) -> Vec<Step> {
+    if cause.evidence.iter().any(|step| step.role == Some(Role::Times)) {
+        return cause.evidence.clone();
+    }
     let is_call = |step: &Step| step.role == Some(Role::Call);
     let calls: Vec<&Step> = crash.finding.evidence.iter().filter(|step| is_call(step)).collect();
     let own = |step: &&Step| step.place.as_ref().is_some_and(base::Place::is_own);

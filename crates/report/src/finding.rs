@@ -124,7 +124,7 @@ pub fn steps(evidence: &[Step], room: Room, style: Style) -> Vec<String> {
             Some(Role::Call) => room.calls,
             Some(Role::Allocated | Role::Freed | Role::Opened | Role::Closed) => room.history,
             Some(Role::Copied) => room.copies,
-            None => usize::MAX,
+            Some(Role::Times) | None => usize::MAX,
         };
         for (number, step) in (1..).zip(group.iter().take(most)) {
             let left = if number == most { group.len() - number } else { 0 };

@@ -46,7 +46,10 @@ fn place(diagnosis: &Diagnosis, style: Style) -> String {
         let when = diagnosis.when.map_or_else(String::new, |when| {
             format!("  {}", style.faint(&format!("{}/{}", when.position.tick, when.thread)))
         });
-        out += &format!("  at {}{when}\n", style.strong(&finding::shortened(place).to_string()));
+        let inside =
+            diagnosis.inside.as_ref().map_or_else(String::new, |name| format!(", in {name}"));
+        let place_text = style.strong(&finding::shortened(place).to_string());
+        out += &format!("  at {place_text}{inside}{when}\n");
         if let Some(line) = line_of(place) {
             out += &format!("      {line}\n");
         }

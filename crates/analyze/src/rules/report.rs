@@ -122,7 +122,7 @@ pub fn times(count: u64, paths: usize, processes: usize) -> Option<Step> {
     if processes > 1 {
         text += &format!(", in {processes} processes");
     }
-    Some(Step::new(text))
+    Some(Step::new(text).as_a(Role::Times))
 }
 
 fn block_steps(block: &BlockHistory, context: &Context<'_>) -> Vec<Step> {

@@ -65,6 +65,7 @@ pub fn of(
         ended,
         said: None,
         place,
+        inside: None,
         when,
         stack,
         values: Vec::new(),
