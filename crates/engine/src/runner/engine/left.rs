@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::dispatch::{CameBy, RESUME_FLAG};
+use crate::processor;
 use crate::runner::clock::{self, Countdown};
 use crate::runner::context::Context;
 use crate::runner::cpu::EXIT_ATTENTION;
@@ -41,9 +42,11 @@ pub fn left_cache(context: &mut Context) -> CameBy {
         }
         EXIT_SUSPECT => suspected(context, Stage::Accesses),
         EXIT_FAULT => {
-            if let Some(info) = thread.interrupted.fault.take() {
-                if std::mem::take(&mut thread.interrupted.branched_nowhere) {
-                    engine.push_before_fault();
+            if let Some(mut info) = thread.interrupted.fault.take() {
+                if std::mem::take(&mut thread.interrupted.branched_nowhere)
+                    && let Err(push) = engine.push_before_fault()
+                {
+                    info = push;
                 }
                 fault(context, info);
             }
@@ -173,19 +176,36 @@ fn slice_ended(engine: &mut Engine, thread: &mut Thread) {
 
 impl Engine {
     /// An indirect branch has found that its target is no address: on some processors a call has
-    /// pushed its return address by then.
-    fn push_before_fault(&mut self) {
+    /// pushed its return address by then, or faults because it cannot.
+    fn push_before_fault(&mut self) -> Result<(), SignalInfo> {
         let registers = &self.cpu.registers;
         let branch = self.decode_one(registers.pc);
         if !(self.config.quirks.call_pushes && branch.is_call_near_indirect()) {
-            return;
+            return Ok(());
         }
         let slot = registers.general[4].wrapping_sub(8);
         let bytes = branch.next_ip().to_le_bytes();
-        if !Checked.write(slot, &bytes) {
-            self.unguard(slot & !0xfff, (slot & !0xfff) + 8192);
-            // A stack that cannot be written to at all stays as it is.
-            Checked.write(slot, &bytes);
+        if Checked.write(slot, &bytes) {
+            return Ok(());
         }
+        self.unguard(slot & !0xfff, (slot & !0xfff) + 8192);
+        if Checked.write(slot, &bytes) { Ok(()) } else { Err(self.stack_fault(slot)) }
+    }
+
+    /// How a push to a slot faults that cannot be written to.
+    fn stack_fault(&self, slot: u64) -> SignalInfo {
+        const WRITE_BY_USER: u64 = 6;
+        const PRESENT: u64 = 1;
+        let bits = self.config.quirks.address_bits;
+        if !processor::is_canonical(slot, bits) {
+            return SignalInfo::fault(libc::SIGBUS, libc::SI_KERNEL, 0, (12, 0));
+        }
+        let mapping = self.process.memory.find(slot).map(|(_, mapping)| mapping);
+        // Memory that may be read is taken to be there; what the kernel's half holds is not told.
+        let present = mapping.is_some_and(|mapping| mapping.protection != 0)
+            || slot >= processor::user_end(bits);
+        let error = WRITE_BY_USER | if present { PRESENT } else { 0 };
+        let code = if mapping.is_some() { 2 } else { 1 };
+        SignalInfo::fault(libc::SIGSEGV, code, slot, (14, error))
     }
 }
