@@ -44,7 +44,7 @@ pub fn left_cache(context: &mut Context) -> CameBy {
         EXIT_FAULT => {
             if let Some(mut info) = thread.interrupted.fault.take() {
                 if std::mem::take(&mut thread.interrupted.branched_nowhere)
-                    && let Err(push) = engine.push_before_fault()
+                    && let Some(push) = engine.push_before_fault()
                 {
                     info = push;
                 }
@@ -176,20 +176,20 @@ fn slice_ended(engine: &mut Engine, thread: &mut Thread) {
 
 impl Engine {
     /// An indirect branch has found that its target is no address: on some processors a call has
-    /// pushed its return address by then, or faults because it cannot.
-    fn push_before_fault(&mut self) -> Result<(), SignalInfo> {
+    /// pushed its return address by then, or faults because it cannot: the fault of that push.
+    fn push_before_fault(&mut self) -> Option<SignalInfo> {
         let registers = &self.cpu.registers;
         let branch = self.decode_one(registers.pc);
         if !(self.config.quirks.call_pushes && branch.is_call_near_indirect()) {
-            return Ok(());
+            return None;
         }
         let slot = registers.general[4].wrapping_sub(8);
         let bytes = branch.next_ip().to_le_bytes();
         if Checked.write(slot, &bytes) {
-            return Ok(());
+            return None;
         }
         self.unguard(slot & !0xfff, (slot & !0xfff) + 8192);
-        if Checked.write(slot, &bytes) { Ok(()) } else { Err(self.stack_fault(slot)) }
+        if Checked.write(slot, &bytes) { None } else { Some(self.stack_fault(slot)) }
     }
 
     /// How a push to a slot faults that cannot be written to.
