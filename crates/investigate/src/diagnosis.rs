@@ -309,7 +309,8 @@ impl Diagnosis {
         // The report of a replay has the runner's ids.
         let thread = self.execution.trace.last_thread()?;
         let end = self.execution.position(StepCount(self.execution.trace.len()));
-        crash.finding.when = end.and_then(|position| when(&self.execution, thread, position));
+        let end = end.and_then(|position| when(&self.execution, thread, position));
+        crash.finding = crash.finding.at_time(end);
         Some(crash)
     }
 
