@@ -78,8 +78,6 @@ pub struct Diagnosis {
     pub explanation: Explanation,
     /// The values of the statements that are shown, in their order.
     pub shown: Vec<Shown>,
-    /// Whether what it is about, a panic, was before all that has been looked at.
-    is_earlier: bool,
 }
 
 /// A statement that is shown.
@@ -181,7 +179,12 @@ impl Diagnosis {
         sight: &mut Sight<'_>,
         (said, wanted, until): (Option<Said>, Wanted<'_>, Option<Instant>),
     ) -> anyhow::Result<Option<Self>> {
-        let mut late = TailWindows::of(sight.line());
+        let panic = said.as_ref().and_then(|said| said.class);
+        let panic = panic.map_or_else(Vec::new, |class| decided::panic_entries(&execution, class));
+        let mut late = match last_hit(sight.line(), &panic)? {
+            Some(tick) => TailWindows::until(sight.line(), tick),
+            None => TailWindows::of(sight.line()),
+        };
         let (mut left, mut found) = (Some(execution), None::<Self>);
         let mut begun = Instant::now();
         let first = if until.is_some() { 1 } else { FEW };
@@ -193,8 +196,7 @@ impl Diagnosis {
             let handled = handled(&execution, sight, said.as_ref())?;
             let more = Self::ended(case, execution, said.clone(), handled.as_ref())?;
             let is_over = until.is_none_or(|until| Instant::now() + begun.elapsed() * 2 > until);
-            // A panic that prints a backtrace may be many windows before the end that it led to.
-            let enough = (is_over && !more.is_earlier) || !more.explanation.open;
+            let enough = is_over || !more.explanation.open;
             found = Some(more);
             if enough {
                 break;
@@ -246,7 +248,6 @@ impl Diagnosis {
             asked: asking.asked,
             explanation,
             shown: Vec::new(),
-            is_earlier: asking.is_earlier,
             execution,
         })
     }
@@ -384,6 +385,19 @@ pub fn shown(
     pairs.map(|(statement, values)| Shown { statement, values }).collect()
 }
 
+/// When one of these instructions was executed for the last time.
+fn last_hit(line: &mut Timeline, pcs: &[u64]) -> anyhow::Result<Option<Tick>> {
+    if pcs.is_empty() {
+        return Ok(None);
+    }
+    let count = line.count_hits(pcs, None).map_err(fault_or_input)?;
+    if count == 0 {
+        return Ok(None);
+    }
+    let hit = line.seek_hit(pcs, None, count).map_err(fault_or_input)?;
+    Ok(Some(Tick(hit.at.time)))
+}
+
 /// The fault that a program handled itself before it ended.
 fn handled(
     execution: &Execution,
@@ -437,8 +451,6 @@ struct Asking {
     stack: Vec<Place>,
     /// The thread that it is about.
     thread: Option<u32>,
-    /// Whether the panic that it is about was before all that has been looked at.
-    is_earlier: bool,
 }
 
 /// The best questions about an end.
@@ -455,7 +467,7 @@ fn asking(
         let pc = asked.last().and_then(|asked| asked.pc);
         let stack = last.map_or_else(Vec::new, |thread| own_stack(execution, thread, end));
         let (place, inside) = pc.map_or((None, None), |pc| own_or_caller(execution, pc, &stack));
-        Asking { asked, place, inside, position: None, stack, thread: last, is_earlier: false }
+        Asking { asked, place, inside, position: None, stack, thread: last }
     };
     if let Some(endless) = recursion {
         return by_pc(vec![endless.asked()]);
@@ -472,14 +484,12 @@ fn asking(
         Class::GoPanic => decided::last_go_panic(execution),
         _ => None,
     };
-    let panicked = matches!(class, Class::RustPanic | Class::GoPanic);
-    let is_earlier = panicked && panic.is_none() && execution.trace.is_tail;
     let Some((thread, moment)) = panic.or(last.map(|thread| (thread, end))) else {
         return by_pc(Vec::new());
     };
     let words = title::decision(class);
     let Some(found) = decided::decided(execution, control, thread, moment, words) else {
-        let mut asking = Asking { is_earlier, ..returned(execution, by_pc) };
+        let mut asking = returned(execution, by_pc);
         if class == Class::ExitCode && said.is_some() {
             asking.asked.extend(message::asked(execution, control));
         }
@@ -506,7 +516,6 @@ fn asking(
         stack: found.calls.iter().flat_map(|call| call.own.clone()).collect(),
         thread: Some(thread),
         asked,
-        is_earlier,
     }
 }
 
@@ -518,7 +527,7 @@ fn of_fault(execution: &Execution, fault: &Handled) -> Option<Asking> {
     let place = own.clone().or_else(|| stack.first().cloned());
     stack.splice(0..0, own);
     let thread = Some(thread);
-    Some(Asking { asked, place, inside: None, position: None, stack, thread, is_earlier: false })
+    Some(Asking { asked, place, inside: None, position: None, stack, thread })
 }
 
 /// Whether the last panic only passed on that of a thread.

@@ -50,9 +50,6 @@ fn chain(explanation: &Explanation, shown: &[Shown], style: Style) -> String {
     for (number, one) in shown.iter().enumerate() {
         out += &why::statement(number + 1, &view.statements[one.statement], one, style);
     }
-    let hidden = view.statements.len() - shown.len();
-    if hidden > 0 {
-        out += &format!("  {hidden} more statements (most only hand values on); --all\n");
-    }
+    out += &why::hidden(view.statements.len() - shown.len());
     out
 }

@@ -149,11 +149,17 @@ fn chain(diagnosis: &Diagnosis, style: Style) -> String {
              looks further back\n"
         );
     }
-    let hidden = view.statements.len() - diagnosis.shown.len();
-    if hidden > 0 {
-        out += &format!("  {hidden} more statements (most only hand values on); --all\n");
-    }
+    out += &hidden(view.statements.len() - diagnosis.shown.len());
     out
+}
+
+/// How many statements are not shown.
+pub fn hidden(statements: usize) -> String {
+    match statements {
+        0 => String::new(),
+        1 => "  1 more statement; --all shows it\n".to_owned(),
+        more => format!("  {more} more statements (most only hand values on); --all\n"),
+    }
 }
 
 /// One statement: number, place, moment; its source and its values.

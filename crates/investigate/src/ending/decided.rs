@@ -6,6 +6,7 @@
 //! which the call depends. Functions of libraries that only end the program are passed by; those that are
 //! part of the program's own file (templates of C++, Rust's standard library) may have decided.
 
+use super::Class;
 use crate::slicing::Execution;
 use analyze::dependence::control::Control;
 use analyze::dependence::query::Nth;
@@ -160,13 +161,22 @@ const RUST_UNWINDING: &str = "rust_panic";
 /// The same of Go: a panic, and what its runtime gives up for.
 const GO_PANICS: [&str; 2] = ["runtime.gopanic", "runtime.throw"];
 
-/// The last panic of a Rust program, or the one before it: thread and moment. Nothing if there was none in the trace,
-/// or if the program does not have the names of its functions.
-pub fn last_panic(execution: &Execution, before_last: bool) -> Option<(u32, StepCount)> {
-    let mut pcs: Vec<u64> = RUST_PANICS.iter().flat_map(|name| entries(execution, name)).collect();
-    if pcs.is_empty() {
-        pcs = entries(execution, RUST_UNWINDING);
+/// Where panics of a class begin. Nothing if the program does not have the names of its functions.
+pub fn panic_entries(execution: &Execution, class: Class) -> Vec<u64> {
+    let all = |names: &[&str]| names.iter().flat_map(|name| entries(execution, name)).collect();
+    match class {
+        Class::RustPanic => {
+            let known: Vec<u64> = all(&RUST_PANICS);
+            if known.is_empty() { entries(execution, RUST_UNWINDING) } else { known }
+        }
+        Class::GoPanic => all(&GO_PANICS),
+        _ => Vec::new(),
     }
+}
+
+/// The last panic of a Rust program, or the one before it: thread and moment. Nothing if there was none in the trace.
+pub fn last_panic(execution: &Execution, before_last: bool) -> Option<(u32, StepCount)> {
+    let pcs = panic_entries(execution, Class::RustPanic);
     let find = |nth| execution.trace.find(&pcs, nth, None).ok();
     let before = before_last.then(|| find(Nth::FromEnd(2))).flatten();
     before.or_else(|| find(Nth::FromEnd(1))).map(|executed| (executed.thread, executed.moment))
@@ -174,7 +184,7 @@ pub fn last_panic(execution: &Execution, before_last: bool) -> Option<(u32, Step
 
 /// The last panic of a Go program.
 pub fn last_go_panic(execution: &Execution) -> Option<(u32, StepCount)> {
-    let pcs: Vec<u64> = GO_PANICS.iter().flat_map(|name| entries(execution, name)).collect();
+    let pcs = panic_entries(execution, Class::GoPanic);
     let found = execution.trace.find(&pcs, Nth::FromEnd(1), None).ok()?;
     Some((found.thread, found.moment))
 }

@@ -24,6 +24,8 @@ type Stream = Arc<Mutex<Vec<Vec<u8>>>>;
 pub struct TailWindows {
     /// Where windows begin, but for the first of all.
     starts: Vec<u64>,
+    /// Where the last window ends, if not with the recording.
+    end: Option<u64>,
     /// Streams of the windows that have been observed, the last window first.
     streams: Vec<Stream>,
 }
@@ -32,7 +34,14 @@ impl TailWindows {
     /// None yet, of a timeline that has gone to its end.
     pub fn of(line: &Timeline) -> Self {
         let starts = line.checkpoints().filter(|time| *time > 0).collect();
-        Self { starts, streams: Vec::new() }
+        Self { starts, end: None, streams: Vec::new() }
+    }
+
+    /// The same of what was before a tick, that one included.
+    pub fn until(line: &Timeline, tick: Tick) -> Self {
+        let all = Self::of(line);
+        let starts = all.starts.into_iter().filter(|time| *time <= tick.0).collect();
+        Self { starts, end: Some(tick.0 + 1), ..all }
     }
 
     /// How many windows have been observed, and how many there are.
@@ -71,7 +80,7 @@ impl TailWindows {
     ) -> anyhow::Result<Option<Trace>> {
         let mut fresh = Vec::new();
         let at = |number: Option<usize>| {
-            let time = *self.starts.get(number?)?;
+            let time = self.starts.get(number?).copied().or(self.end)?;
             Some(Instant { time, pc: None })
         };
         let last = self.starts.len();
