@@ -173,6 +173,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let source = folder.path().join("a.c");
         let text = "int f(int n) { char name[24]; long many[5]; int one = n; \
+                    char wide[200], wider[40000]; __builtin_memset(wide, n, n), __builtin_memset(wider, n, n); \
                     for (int i = 0; i < n; i++) { short inner[10]; inner[i] = i; many[i % 5] += inner[i]; } \
                     __builtin_snprintf(name, 24, \"%d\", one); return name[0] + many[1]; }\n\
                     int main(int c, char **v) { return f(c); }\n";
@@ -189,7 +190,7 @@ mod tests {
         let locals = layout.locals;
         let mut sizes: Vec<u64> = locals.iter().map(|local| local.size).collect();
         sizes.sort_unstable();
-        assert_eq!(sizes, [4, 4, 4, 20, 24, 40], "{locals:?}");
+        assert_eq!(sizes, [4, 4, 4, 20, 24, 40, 200, 40000], "{locals:?}");
         for (index, one) in locals.iter().enumerate() {
             assert!(one.offset + one.size as i64 <= -BELOW_UPPER_END, "below the saved registers");
             for other in &locals[index + 1..] {
