@@ -79,6 +79,9 @@ class Whydunit:
             return {TEMPORAL}
         if re.search("uninit|unwritten", kind):
             return {UNWRITTEN}
+        if kind == "unaddressable-buffer":
+            # As of memcheck: whether it is too far or too late only who reads on knows.
+            return {SPATIAL, TEMPORAL}
         return {"signal"} if kind == "fatal-signal" else {kind}
 
     @staticmethod

@@ -226,8 +226,10 @@ impl Decoder {
                     broken |= buffer.is_none();
                     buffer
                 }) {
-                    let Buffer { address, length, write, .. } = buffer;
-                    each(Event::Kernel { address, length, write });
+                    let Buffer { address, length, write, absent, .. } = buffer;
+                    if absent.is_none() {
+                        each(Event::Kernel { address, length, write });
+                    }
                 }
             }
         });

@@ -223,8 +223,20 @@ mod tests {
         bytes.extend(list::accesses(&[(true, 8, 9), (false, 10, 11)]));
         bytes.extend(list::probe(12, 5, &[13, 14]));
         let mut buffers = BufferList::default();
-        buffers.add(&Buffer { address: 15, length: 2, write: true, bytes: Some(&[16, 17]) });
-        buffers.add(&Buffer { address: 18, length: 19, write: false, bytes: None });
+        buffers.add(&Buffer {
+            address: 15,
+            length: 2,
+            write: true,
+            bytes: Some(&[16, 17]),
+            absent: None,
+        });
+        buffers.add(&Buffer {
+            address: 18,
+            length: 19,
+            write: false,
+            bytes: None,
+            absent: Some(20),
+        });
         bytes.extend(buffers.finish());
         entries().iter().for_each(|entry| entry.write(&mut bytes));
         bytes

@@ -165,12 +165,14 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
         vec(any::<(bool, u64, u32)>(), 0..5).prop_map(|accesses| list::accesses(&accesses)),
         (any::<u64>(), any::<u32>(), vec(any::<u64>(), 0..32))
             .prop_map(|(pc, registers, values)| list::probe(pc, registers, &values)),
-        (any::<(u64, bool)>(), bytes.clone()).prop_map(|((address, write), bytes)| {
-            let (length, bytes) = (bytes.len() as u64, Some(bytes.as_slice()));
-            let mut list = BufferList::default();
-            list.add(&Buffer { address, length, write, bytes });
-            list.finish()
-        }),
+        (any::<(u64, bool, Option<u64>)>(), bytes.clone()).prop_map(
+            |((address, write, absent), bytes)| {
+                let (length, bytes) = (bytes.len() as u64, Some(bytes.as_slice()));
+                let mut list = BufferList::default();
+                list.add(&Buffer { address, length, write, bytes, absent });
+                list.finish()
+            }
+        ),
         bytes,
     ];
     vec(record, 0..12).prop_map(|records| records.concat())

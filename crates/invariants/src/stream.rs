@@ -137,7 +137,8 @@ impl Stream {
             }
             Record::Cut(pc, made) => self.cut(pc, made),
             Record::Buffers(buffers) => {
-                for buffer in buffers.map_while(|buffer| buffer) {
+                let touched = buffers.map_while(|buffer| buffer);
+                for buffer in touched.filter(|buffer| buffer.absent.is_none()) {
                     let pending = Pending { address: buffer.address, size: 0, write: buffer.write };
                     self.by_others(By::Kernel, pending, buffer.length);
                 }

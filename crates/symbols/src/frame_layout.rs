@@ -3,12 +3,14 @@
 
 use crate::address::FileAddress;
 use crate::debug_info::DebugInfo;
+use crate::lines::LineRow;
 use crate::module::Module;
-use crate::scope::{Function, ScopeKind, within};
+use crate::scope::{Function, Scope, ScopeKind, within};
 use crate::types::{Shape, TypeRef};
 use crate::units::{EntryId, LoadedUnit};
 use gimli::{Operation, constants as dw};
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The stack pointer, from which clang counts where it keeps no frame pointer.
 const STACK_POINTER: u16 = 7;
@@ -28,6 +30,9 @@ pub struct FrameLocal {
     /// The code of the block that it is declared in, as addresses of the file; none if that is all of the
     /// function, or not known well enough to say that it has been left.
     pub scope: Vec<(u64, u64)>,
+    /// Code of the same function in which that block has certainly been left: where it was optimised, and the compiler
+    /// says so of each instruction, what belongs to a block around it and to one line.
+    pub left: Vec<(u64, u64)>,
     /// The function, or what was inlined, that declares it.
     pub(crate) function: EntryId,
     pub(crate) entry: EntryId,
@@ -62,8 +67,77 @@ impl Module {
         let (start, end) = *function.ranges.iter().find(covers)?;
         let optimised = !is_plain(debug, &unit, &function);
         let height = || self.call_frames().stack_height(address);
-        let locals = locals(debug, &function, is_c(&unit), height).unwrap_or_default();
+        let scopes = match (is_c(&unit), optimised) {
+            (false, _) => Scopes::None,
+            (true, false) => Scopes::Blocks,
+            (true, true) => Scopes::Inlined,
+        };
+        let mut locals = locals(debug, &function, scopes, height).unwrap_or_default();
+        if optimised && !is_clang(&unit) {
+            // gcc makes one of calls that are alike, and says it is in the block of either.
+            locals.iter_mut().for_each(|local| local.left.clear());
+        }
+        if locals.iter().any(|local| !local.left.is_empty()) {
+            let vague = debug.vague_code(&unit, (start, end));
+            locals.iter_mut().for_each(|local| local.left = without(&local.left, &vague));
+        }
         Some(FrameLayout { code: start..end, optimised, locals })
+    }
+}
+
+/// Whose variables have a scope of their own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scopes {
+    /// Nobody's.
+    None,
+    /// Those of blocks.
+    Blocks,
+    /// Those of inlined functions, too.
+    Inlined,
+}
+
+impl Scopes {
+    fn has(self, scope: &Scope) -> bool {
+        let kind = match scope.kind {
+            ScopeKind::Function => false,
+            ScopeKind::Block => self != Self::None,
+            ScopeKind::Inlined => self == Self::Inlined,
+        };
+        kind && !scope.ranges.is_empty()
+    }
+}
+
+fn is_clang(unit: &LoadedUnit) -> bool {
+    let producer = root(unit, dw::DW_AT_producer).and_then(|value| unit.string(value));
+    producer.is_some_and(|text| text.contains("clang version"))
+}
+
+/// Ranges less others.
+fn without(ranges: &[(u64, u64)], others: &[(u64, u64)]) -> Vec<(u64, u64)> {
+    let mut rest = ranges.to_vec();
+    for (start, end) in others {
+        let cut = |(from, to): (u64, u64)| [(from, to.min(*start)), (from.max(*end), to)];
+        rest = rest.into_iter().flat_map(cut).filter(|(from, to)| from < to).collect();
+    }
+    rest
+}
+
+/// The code of all scopes below one that have a scope of their own, the outermost of each.
+fn inner_code(scope: &Scope, scopes: Scopes, depth: usize) -> Vec<(u64, u64)> {
+    let inner = scope.children.iter().filter(|_| depth < DEEPEST);
+    let code = |child: &Scope| match scopes.has(child) {
+        true => child.ranges.clone(),
+        false => inner_code(child, scopes, depth + 1),
+    };
+    inner.flat_map(code).collect()
+}
+
+impl DebugInfo {
+    /// Code of which the compiler does not say which line and column it is of.
+    fn vague_code(&self, unit: &Arc<LoadedUnit>, (start, end): (u64, u64)) -> Vec<(u64, u64)> {
+        let lines = self.lines(unit);
+        let vague = |row: &&LineRow| row.line == 0 || row.column == 0;
+        lines.rows_in(start, end).iter().filter(vague).map(|row| (row.address, row.end)).collect()
     }
 }
 
@@ -108,7 +182,7 @@ const DEEPEST: usize = 64;
 fn locals(
     debug: &DebugInfo,
     function: &Function,
-    scoped: bool,
+    scopes: Scopes,
     height: impl Fn() -> Option<u64>,
 ) -> Option<Vec<FrameLocal>> {
     let base = match single(debug, function.entry, dw::DW_AT_frame_base)? {
@@ -121,21 +195,38 @@ fn locals(
     };
     let root = debug.scope(function.entry)?;
     let mut all = Vec::new();
-    let mut open = vec![(&*root, Vec::new(), function.entry, 0)];
-    while let Some((scope, around, owner, depth)) = open.pop() {
-        let block = scoped && scope.kind == ScopeKind::Block && !scope.ranges.is_empty();
-        let code = if block { scope.ranges.clone() } else { around };
+    let own = |scope, code: &[(u64, u64)]| match scopes {
+        Scopes::Inlined => without(code, &inner_code(scope, scopes, 0)),
+        _ => Vec::new(),
+    };
+    let outermost = own(&*root, &function.ranges);
+    let mut open = vec![(&*root, Vec::new(), Vec::new(), outermost, function.entry, 0)];
+    while let Some((scope, around, outside, mut reach, owner, depth)) = open.pop() {
+        // `outside`: the code of what is around the block; `reach`: the same and its own.
+        let (code, left) = match scopes.has(scope) {
+            true => {
+                let outside = reach;
+                reach = [outside.clone(), own(scope, &scope.ranges)].concat();
+                (scope.ranges.clone(), outside)
+            }
+            false => (around, outside),
+        };
         let owner = if scope.kind == ScopeKind::Inlined { scope.entry } else { owner };
         for variable in &scope.variables {
             let Some((offset, ty, size)) = place(debug, variable.entry) else { continue };
             let (entry, function, offset) = (variable.entry, owner, base + offset);
             let array = matches!(debug.entry_type(ty).shape, Shape::Array { .. });
-            let scope = if variable.parameter { Vec::new() } else { code.clone() };
-            all.push(FrameLocal { offset, size, array, scope, function, entry });
+            let (scope, left) = match variable.parameter {
+                true => Default::default(),
+                false => (code.clone(), left.clone()),
+            };
+            all.push(FrameLocal { offset, size, array, scope, left, function, entry });
         }
         if depth < DEEPEST {
             let inner = scope.children.iter();
-            open.extend(inner.map(|child| (child, code.clone(), owner, depth + 1)));
+            let child =
+                |child| (child, code.clone(), left.clone(), reach.clone(), owner, depth + 1);
+            open.extend(inner.map(child));
         }
     }
     Some(all)
@@ -156,7 +247,7 @@ fn single(
     entry: EntryId,
     attribute: gimli::DwAt,
 ) -> Option<Operation<crate::debug_info::Reader>> {
-    let (unit, value): (std::sync::Arc<LoadedUnit>, _) = debug.attribute(entry, &[attribute])?;
+    let (unit, value): (Arc<LoadedUnit>, _) = debug.attribute(entry, &[attribute])?;
     let mut operations = value.exprloc_value()?.operations(unit.unit.encoding());
     let first = operations.next().ok()??;
     operations.next().ok()?.is_none().then_some(first)
@@ -173,6 +264,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let source = folder.path().join("a.c");
         let text = "int f(int n) { char name[24]; long many[5]; int one = n; \
+                    char wide[200], wider[40000]; __builtin_memset(wide, n, n), __builtin_memset(wider, n, n); \
                     for (int i = 0; i < n; i++) { short inner[10]; inner[i] = i; many[i % 5] += inner[i]; } \
                     __builtin_snprintf(name, 24, \"%d\", one); return name[0] + many[1]; }\n\
                     int main(int c, char **v) { return f(c); }\n";
@@ -189,7 +281,7 @@ mod tests {
         let locals = layout.locals;
         let mut sizes: Vec<u64> = locals.iter().map(|local| local.size).collect();
         sizes.sort_unstable();
-        assert_eq!(sizes, [4, 4, 4, 20, 24, 40], "{locals:?}");
+        assert_eq!(sizes, [4, 4, 4, 20, 24, 40, 200, 40000], "{locals:?}");
         for (index, one) in locals.iter().enumerate() {
             assert!(one.offset + one.size as i64 <= -BELOW_UPPER_END, "below the saved registers");
             for other in &locals[index + 1..] {

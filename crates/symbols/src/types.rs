@@ -313,7 +313,7 @@ impl Reading<'_> {
     }
 
     fn count(&self, range: &Entry) -> Count {
-        let low = range.attr(dw::DW_AT_lower_bound).and_then(|a| a.sdata_value()).unwrap_or(0);
+        let low = range.attr_value(dw::DW_AT_lower_bound).and_then(bound).unwrap_or(0);
         let (value, is_count) = match range.attr(dw::DW_AT_count) {
             Some(count) => (count, true),
             None => match range.attr(dw::DW_AT_upper_bound) {
@@ -321,14 +321,12 @@ impl Reading<'_> {
                 None => return Count::Unknown,
             },
         };
-        match (value.sdata_value(), value.udata_value()) {
-            (Some(number), _) if is_count => Count::Fixed(u64::try_from(number).unwrap_or(0)),
-            (Some(upper), _) => {
-                let count = i128::from(upper) - i128::from(low) + 1;
+        match bound(value.value()) {
+            Some(number) => {
+                let count = if is_count { number } else { number - low + 1 };
                 Count::Fixed(u64::try_from(count).unwrap_or(0))
             }
-            (None, Some(number)) => Count::Fixed(number.saturating_add(u64::from(!is_count))),
-            _ => Count::Dynamic(Bound { value: value.value(), unit: self.id, is_count }),
+            None => Count::Dynamic(Bound { value: value.value(), unit: self.id, is_count }),
         }
     }
 
@@ -519,6 +517,16 @@ impl DebugInfo {
             // An enumeration without a size of its own has that of its numbers.
             _ => None,
         }
+    }
+}
+
+/// A bound of an array, if it is a constant. In a form of one, two or four bytes it has no sign: the last element of
+/// an array of 200 is the byte 0xc7. Eight bytes of ones are the upper bound of an array of no elements.
+fn bound(value: Attribute) -> Option<i128> {
+    match value {
+        Attribute::Sdata(number) => Some(number.into()),
+        Attribute::Data8(number) => Some(i128::from(number.cast_signed())),
+        other => other.udata_value().map(i128::from),
     }
 }
 

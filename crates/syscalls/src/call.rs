@@ -15,6 +15,8 @@ pub struct Call<'a> {
     pub answer: i64,
     pub before: &'a Before,
     pub memory: &'a dyn Peek,
+    /// Whether what a call that failed may have written is asked for as if all memory were there.
+    pub whole: bool,
     pub out: &'a mut Vec<Range>,
 }
 
@@ -47,7 +49,7 @@ impl Call<'_> {
         if address == 0 || length == 0 {
             return;
         }
-        if self.failed() {
+        if self.failed() && !self.whole {
             length = self.mapped(address, length);
             if length == 0 {
                 return;

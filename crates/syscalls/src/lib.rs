@@ -99,8 +99,25 @@ pub fn written(
     memory: &dyn Peek,
     out: &mut Vec<Range>,
 ) -> Known {
-    let mut call = Call { arguments, answer, before, memory, out };
-    match find(number, &arguments).map(|row| &row.writes) {
+    say(number, &mut Call { arguments, answer, before, memory, whole: false, out })
+}
+
+/// Appends to `out` the memory that a call is given to write to, whether that is there or not.
+pub fn given(
+    number: u64,
+    arguments: [u64; 6],
+    before: &Before,
+    memory: &dyn Peek,
+    out: &mut Vec<Range>,
+) {
+    // After such a fault all may have been written that was to be.
+    let answer = -i64::from(libc::EFAULT);
+    out.extend(rooms(number, arguments));
+    say(number, &mut Call { arguments, answer, before, memory, whole: true, out });
+}
+
+fn say(number: u64, call: &mut Call<'_>) -> Known {
+    match find(number, &call.arguments).map(|row| &row.writes) {
         Some(Writes::Nothing) => Known::Yes,
         Some(Writes::Parts(parts)) => {
             for part in *parts {
@@ -108,12 +125,12 @@ pub fn written(
             }
             Known::Yes
         }
-        Some(Writes::Rule(rule)) => (rule.after)(&mut call),
+        Some(Writes::Rule(rule)) => (rule.after)(call),
         Some(Writes::Coded) => {
             call.coded();
             Known::Yes
         }
-        _ if refused(answer) => Known::Yes,
+        _ if refused(call.answer) => Known::Yes,
         None | Some(Writes::Choice { .. } | Writes::Unknown(_)) => Known::NotInTable,
     }
 }

@@ -20,6 +20,8 @@ pub const REGION_LEFT: i64 = 4;
 pub const REGION_GLOBAL: i64 = 8;
 /// The region of a variable of a function that has not returned, whose block has been left.
 pub const REGION_SCOPE: i64 = 16;
+/// The region of memory that cannot be accessed, and was given to a system call.
+pub const REGION_ABSENT: i64 = 32;
 
 /// What is known of a block, live or freed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,7 +81,8 @@ impl<W> Block<W> {
     /// Whether it is neither freed nor left.
     #[must_use]
     pub fn is_live(&self) -> bool {
-        self.release.is_none() && !matches!(self.facts.region, REGION_LEFT | REGION_SCOPE)
+        self.release.is_none()
+            && !matches!(self.facts.region, REGION_LEFT | REGION_SCOPE | REGION_ABSENT)
     }
 }
 

@@ -21,8 +21,8 @@ use super::machine::{
     ARGUMENTS, Access, Freed, Inside, Machine, NEAR_STACK, Origin, RESULT, about_to,
 };
 use super::model::{
-    Condition, EventKind, Point, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_SCOPE,
-    REGION_STACK, Rule, Set, Type,
+    Condition, EventKind, Point, REGION_ABSENT, REGION_GLOBAL, REGION_HEAP, REGION_LEFT,
+    REGION_SCOPE, REGION_STACK, Rule, Set, Type,
 };
 use super::needs::Needs;
 use super::ordinary;
@@ -30,7 +30,7 @@ use super::screen::{PointerState, Screen, Situation};
 use super::state::{BlockId, NULL_PAGE, Pointer, Value};
 use crate::model::blocks::Block;
 use base::allocator::{Allocator, Allocators, Family, Role};
-pub use kernel::Buffers;
+pub use kernel::{Absent, Buffers};
 use library::{Judged, Library};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;

@@ -28,6 +28,17 @@ pub enum Subject {
         /// Whether it writes them.
         write: bool,
     },
+    /// Memory that a system call is given and that cannot be accessed.
+    Absent {
+        /// The call.
+        call: String,
+        /// Where what it is given begins.
+        address: u64,
+        /// How many bytes that is.
+        length: u64,
+        /// The first of them that cannot be accessed.
+        from: u64,
+    },
     /// A use of a value that nobody wrote.
     Unwritten {
         /// Where the value was.
@@ -98,6 +109,8 @@ pub struct BlockHistory {
     pub heap: bool,
     /// Whether it is a variable with static storage.
     pub global: bool,
+    /// Whether it is memory that cannot be accessed.
+    pub absent: bool,
     /// Whether it is a variable in a frame; else, if it is no other, a whole frame.
     pub local: bool,
     /// Which variable it is.
@@ -162,7 +175,7 @@ impl Hit {
             Subject::Access { address, size, .. } => {
                 Some((address, address.saturating_add(size.into())))
             }
-            Subject::Library { address, length, .. } => {
+            Subject::Library { address, length, .. } | Subject::Absent { address, length, .. } => {
                 Some((address, address.saturating_add(length)))
             }
             _ => None,

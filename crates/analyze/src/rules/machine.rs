@@ -12,6 +12,7 @@
 //! - [`calls`]: what is kept of an active call; `library`: calls that are judged by contracts; `frames`: what calls do to the stack; `handlers`:
 //!   what signals do to a thread; `heap`: what allocators do to values;
 //! - [`contents`]: what stands in memory, where rules ask; [`descriptors`]: which are open;
+//! - `unmapped`: memory that was mapped once;
 //! - [`numbers`]: the chains of values of four bytes;
 //! - [`pages`]: tables by address;
 //! - [`code`]: what an instruction does to all this, compiled once; [`alignment`]: where two are one;
@@ -41,6 +42,7 @@ pub mod registers;
 pub mod tags;
 mod thread;
 pub mod thread_locals;
+mod unmapped;
 pub mod unwritten;
 pub mod view;
 mod window;
@@ -71,6 +73,7 @@ use syscalls::number as n;
 use tags::{Arithmetic, Tag};
 pub use thread::Thread;
 use thread_locals::ThreadLocals;
+use unmapped::Unmapped;
 use unwritten::Unwritten;
 use window::Before;
 pub use window::{Start, Words};
@@ -145,6 +148,7 @@ pub struct Machine {
     pub contents: Contents,
     memory: Memory,
     mappings: Mappings,
+    unmapped: Unmapped,
     numbers: Numbers,
     arithmetic: Arithmetic,
     threads: Threads<Thread>,
@@ -510,15 +514,23 @@ impl Machine {
         thread.cells[RESULT] = Cell::default();
         thread.registers.set_general(RESULT as u8, 0, None);
         let Some(change) = Change::of(number, arguments, answer) else { return };
+        let stack = self.running().calls.callers();
         match change {
-            Change::Mapped(address, length) | Change::Unmapped(address, length) => {
+            Change::Mapped(address, length) => {
                 self.fresh(address, length);
+                self.unmapped.cut(address, length);
+            }
+            Change::Unmapped(address, length) => {
+                self.fresh(address, length);
+                self.unmap(address, length, stack);
             }
             Change::Moved((from, before), (to, after)) if from != to => {
                 self.memory.copy(to, from, before.min(after));
                 if self.watches_writes {
                     self.unwritten.copy(to, from, before.min(after));
                 }
+                self.unmap(from, before, stack);
+                self.unmapped.cut(to, after);
             }
             Change::Moved(..) => {}
         }

@@ -158,7 +158,7 @@ impl Set {
 
 /// What [`Function::Region`] says.
 pub use crate::model::blocks::{
-    REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_SCOPE, REGION_STACK,
+    REGION_ABSENT, REGION_GLOBAL, REGION_HEAP, REGION_LEFT, REGION_SCOPE, REGION_STACK,
 };
 
 /// The functions of the language.

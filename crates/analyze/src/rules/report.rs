@@ -131,10 +131,11 @@ fn block_steps(block: &BlockHistory, context: &Context<'_>) -> Vec<Step> {
         true => ("allocated: ", block.allocated.len()),
         false => ("its function: ", 1),
     };
+    let ended = if block.absent { "unmapped: " } else { "freed: " };
     let shown = &block.allocated[..shown.min(block.allocated.len())];
     let mut steps = context.stack(made, Role::Allocated, shown, block.allocated_at);
     if let Some(freed) = &block.freed {
-        steps.extend(context.stack("freed: ", Role::Freed, freed, block.freed_at));
+        steps.extend(context.stack(ended, Role::Freed, freed, block.freed_at));
     }
     steps
 }
@@ -166,9 +167,13 @@ fn line_of(step: &Step) -> (Option<String>, Option<u32>) {
 fn chain_steps(chain: &Chain, hit: &Hit, context: &Context<'_>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let name = match (chain.variable.as_str(), &hit.subject) {
-        ("r", Subject::Access { .. } | Subject::Library { .. } | Subject::Release { .. }) => {
-            "the pointer"
-        }
+        (
+            "r",
+            Subject::Access { .. }
+            | Subject::Library { .. }
+            | Subject::Absent { .. }
+            | Subject::Release { .. },
+        ) => "the pointer",
         ("r1", _) => "the pointer that freed it",
         (other, _) => other,
     };

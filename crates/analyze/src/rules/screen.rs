@@ -6,8 +6,8 @@
 //! detector classifies an access once and evaluates almost nothing.
 
 use super::model::{
-    Condition, EventKind, EventMatch, Function, Match, Operator, Point, Quantifier, REGION_HEAP,
-    REGION_LEFT, REGION_SCOPE, Relation, Rule, Term,
+    Condition, EventKind, EventMatch, Function, Match, Operator, Point, Quantifier, REGION_ABSENT,
+    REGION_HEAP, REGION_LEFT, REGION_SCOPE, Relation, Rule, Term,
 };
 
 /// What is known of the pointer of an access.
@@ -159,7 +159,7 @@ fn compare(left: &Term, relation: Relation, right: &Term, situation: Situation) 
         (left, relation, right)
     {
         let freed = situation.pointer_state == PointerState::Freed;
-        let left = matches!(*region, REGION_LEFT | REGION_SCOPE);
+        let left = matches!(*region, REGION_LEFT | REGION_SCOPE | REGION_ABSENT);
         return (left != freed && *region != REGION_HEAP).then_some(false);
     }
     if situation.pointer_state != PointerState::Inside {

@@ -1,7 +1,7 @@
 //! From the records of a stream to a detector: decodes, compiles each translated instruction once,
 //! and tells the detector what happened.
 
-use super::detector::{Buffers, Detector};
+use super::detector::{Absent, Buffers, Detector};
 use super::machine::bitwise::Constants;
 use super::machine::code::{self, Code};
 use super::machine::{Access, alignment};
@@ -201,6 +201,12 @@ impl Feed {
                 for buffer in buffers {
                     let buffer = buffer?;
                     let range = (buffer.address, buffer.length);
+                    if let Some(from) = buffer.absent {
+                        let (address, length) = range;
+                        let absent = Absent { address, length, from, write: buffer.write };
+                        self.buffers.absent.push(absent);
+                        continue;
+                    }
                     match buffer.write {
                         true => {
                             self.detector.machine.kernel_wrote(buffer.address, buffer.length);

@@ -124,9 +124,10 @@ fn of_memcheck(kind: &str) -> &'static [&'static str] {
             "stack-overflow",
             "use-after-return",
         ],
-        "Value1" | "Value2" | "Value4" | "Value8" | "Value16" | "Value32" | "Cond" | "Param" => {
+        "Value1" | "Value2" | "Value4" | "Value8" | "Value16" | "Value32" | "Cond" => {
             &["uninitialised-read"]
         }
+        "Param" => &["uninitialised-read", "unaddressable-buffer"],
         "Free" => &["double-free", "unmatched-free", "mismatched-free"],
         "Leak" => &["definite-leak", "possible-loss", "possible-leak", "leak-in-transaction"],
         "Overlap" => &["overlapping-copy"],

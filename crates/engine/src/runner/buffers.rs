@@ -7,7 +7,7 @@ use super::engine::Engine;
 use super::guest;
 use events::plan::Syscalls;
 use events::record::list::{Buffer, BufferList};
-use syscalls::{Before, Content, Peek, Range};
+use syscalls::{Argument, Before, Content, Peek, Range};
 
 /// The guest's memory, as the table looks at it.
 struct Guest;
@@ -48,8 +48,50 @@ impl Engine {
         for range in written {
             list.add(range, true);
         }
+        if answer >= 0 || answer == -i64::from(libc::EFAULT) {
+            list.add_absent(number, arguments, &before);
+        }
         list.send();
     }
+}
+
+/// A buffer of which nothing is said.
+const NOTHING: Buffer<'static> =
+    Buffer { address: 0, length: 0, write: false, bytes: None, absent: None };
+
+const PAGE: u64 = 4096;
+/// Pages of a buffer that are looked at one by one; of a longer one, only the last besides.
+const MOST_PAGES: u64 = 256;
+
+/// The first byte of a range that cannot be read.
+fn first_absent(range: Range) -> Option<u64> {
+    let Range { address, length } = range;
+    let last = address.checked_add(length.checked_sub(1)?)?;
+    let pages = (address / PAGE + 1..=last / PAGE).map(|page| page * PAGE);
+    let looked_at = std::iter::once(address).chain(pages.take(MOST_PAGES as usize)).chain([last]);
+    let absent = |at: &u64| guest::read_some(*at, &mut [0]) == 0;
+    looked_at.into_iter().find(absent)
+}
+
+/// Texts of which nothing can be read.
+fn texts(number: u64, arguments: [u64; 6]) -> impl Iterator<Item = Range> {
+    let kinds = syscalls::get(number).map_or(&[][..], |call| call.arguments);
+    let given = kinds.iter().zip(arguments).filter(|(kind, address)| {
+        matches!(kind, Argument::Path | Argument::Text)
+            && *address != 0
+            && guest::read_some(*address, &mut [0]) == 0
+    });
+    given.map(|(_, address)| Range { address, length: 1 })
+}
+
+/// Where a text should go on, and nothing is there.
+fn end_of_text(range: Range) -> Option<u64> {
+    let end = range.address.checked_add(range.length)?;
+    let mut last = [1];
+    if range.length > 0 && (guest::read_some(end - 1, &mut last) == 0 || last == [0]) {
+        return None;
+    }
+    (guest::read_some(end, &mut [0]) == 0).then_some(end)
 }
 
 struct List<'a> {
@@ -68,13 +110,14 @@ impl List<'_> {
                 self.send();
             }
             if !self.bytes {
-                self.put(at, end - at, write, None);
+                self.put(Buffer { address: at, length: end - at, write, ..NOTHING });
                 return;
             }
             let mut bytes = vec![0; piece];
             let there = guest::read_some(at, &mut bytes);
             if there > 0 {
-                self.put(at, there as u64, write, Some(&bytes[..there]));
+                let (length, bytes) = (there as u64, Some(&bytes[..there]));
+                self.put(Buffer { address: at, length, write, bytes, absent: None });
             }
             if there < piece {
                 return;
@@ -83,8 +126,28 @@ impl List<'_> {
         }
     }
 
-    fn put(&mut self, address: u64, length: u64, write: bool, bytes: Option<&[u8]>) {
-        self.out.add(&Buffer { address, length, write, bytes });
+    /// What a call was given and is not there, as a whole or in part.
+    fn add_absent(&mut self, number: u64, arguments: [u64; 6], before: &Before) {
+        let (mut reads, mut rooms) = (Vec::new(), Vec::new());
+        syscalls::reads(number, arguments, &Guest, &mut reads);
+        syscalls::given(number, arguments, before, &Guest, &mut rooms);
+        rooms.sort_unstable_by_key(|room| (room.address, std::cmp::Reverse(room.length)));
+        rooms.dedup_by_key(|room| room.address);
+        let reads = reads.iter().filter(|read| read.content != Content::Parameters);
+        let reads = reads.map(|read| (read.range, read.content == Content::Text, false));
+        let reads = reads.chain(texts(number, arguments).map(|range| (range, false, false)));
+        for (range, text, write) in reads.chain(rooms.into_iter().map(|room| (room, false, true))) {
+            let absent = if text { end_of_text(range) } else { first_absent(range) };
+            if let Some(at) = absent {
+                let Range { address, length } = range;
+                let length = length.max(at + 1 - address);
+                self.put(Buffer { address, length, write, absent: Some(at), ..NOTHING });
+            }
+        }
+    }
+
+    fn put(&mut self, buffer: Buffer<'_>) {
+        self.out.add(&buffer);
     }
 
     fn send(&mut self) {

@@ -117,6 +117,9 @@ pub struct Buffer<'bytes> {
     pub write: bool,
     /// What was there, where the plan asks for it: before the call or after it. As many as `length` says.
     pub bytes: Option<&'bytes [u8]>,
+    /// The first address of it that cannot be accessed. Such a buffer is what a call was given; what the kernel did
+    /// with it is told besides.
+    pub absent: Option<u64>,
 }
 
 /// Writes the buffers of a system call.
@@ -131,12 +134,15 @@ impl Default for BufferList {
 impl BufferList {
     /// Adds one.
     pub fn add(&mut self, buffer: &Buffer<'_>) {
-        let Buffer { address, length, write, bytes } = *buffer;
+        let Buffer { address, length, write, bytes, absent } = *buffer;
         let out = &mut self.0.0;
-        out.push(u8::from(write) | u8::from(bytes.is_some()) << 1);
+        out.push(
+            u8::from(write) | u8::from(bytes.is_some()) << 1 | u8::from(absent.is_some()) << 2,
+        );
         out.extend(address.to_le_bytes());
         out.extend(length.to_le_bytes());
         out.extend(bytes.unwrap_or_default());
+        out.extend(absent.into_iter().flat_map(u64::to_le_bytes));
     }
 
     /// Bytes so far.
@@ -184,6 +190,7 @@ impl<'bytes> Buffers<'bytes> {
         let (flags, address, length) = (self.0.u8()?, self.0.u64()?, self.0.u64()?);
         let bytes =
             if flags & 2 == 0 { None } else { Some(self.0.take(usize::try_from(length).ok()?)?) };
-        Some(Buffer { address, length, write: flags & 1 != 0, bytes })
+        let absent = if flags & 4 == 0 { None } else { Some(self.0.u64()?) };
+        Some(Buffer { address, length, write: flags & 1 != 0, bytes, absent })
     }
 }

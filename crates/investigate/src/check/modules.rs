@@ -179,6 +179,7 @@ impl ModuleFacts {
             size: local.size,
             array: local.array,
             scope: local.scope.iter().map(|(start, end)| at(*start)..at(*end)).collect(),
+            left: local.left.iter().map(|(start, end)| at(*start)..at(*end)).collect(),
         };
         Some(Function {
             code: at(layout.code.start)..at(layout.code.end),

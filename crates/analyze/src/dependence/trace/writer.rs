@@ -118,7 +118,8 @@ impl Writer {
             Record::Buffers(buffers) => {
                 // Long lists come in several records.
                 let all = self.buffers.get_or_insert_default();
-                for buffer in buffers.flatten().filter(|buffer| buffer.length > 0) {
+                let touched = buffers.flatten().filter(|buffer| buffer.absent.is_none());
+                for buffer in touched.filter(|buffer| buffer.length > 0) {
                     let list = if buffer.write { &mut all.written } else { &mut all.read };
                     list.push((buffer.address, buffer.length));
                 }

@@ -131,7 +131,11 @@ impl Detector {
         };
         let end = address.saturating_add(size);
         let inside = address >= block.facts.begin && end <= block.end();
-        if !block.is_live() || block.variable != 0 && self.machine.is_out_of_scope(block, pc) {
+        let ends = |id| self.machine.is_at_end(id, block, pc);
+        if !block.is_live() && pointer.block.is_some_and(ends) {
+            PointerState::Inside
+        } else if !block.is_live() || block.variable != 0 && self.machine.is_out_of_scope(block, pc)
+        {
             PointerState::Freed
         } else if block.unplaced || inside || self.machine.is_doubtful(block, address, size) {
             PointerState::Inside

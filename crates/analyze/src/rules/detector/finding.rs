@@ -127,6 +127,7 @@ impl Detector {
             family: block.facts.family,
             heap: block.facts.region == REGION_HEAP,
             global: block.facts.region == REGION_GLOBAL,
+            absent: block.facts.region == REGION_ABSENT,
             local: block.facts.region & (REGION_STACK | REGION_LEFT | REGION_SCOPE) != 0
                 && block.facts.size < NEAR_STACK,
             variable: self.variable(block),

@@ -9,6 +9,21 @@ pub struct Buffers {
     pub read: Vec<(u64, u64)>,
     /// What it wrote.
     pub written: Vec<(u64, u64)>,
+    /// What it was given though it is not there, as a whole or in part.
+    pub absent: Vec<Absent>,
+}
+
+/// Memory that a system call was given and that cannot be accessed.
+#[derive(Clone, Copy, Debug)]
+pub struct Absent {
+    /// Where it begins, with what can be.
+    pub address: u64,
+    /// Bytes.
+    pub length: u64,
+    /// The first that cannot be accessed.
+    pub from: u64,
+    /// Whether it is there to be written to.
+    pub write: bool,
 }
 
 impl Buffers {
@@ -16,6 +31,7 @@ impl Buffers {
     pub fn clear(&mut self) {
         self.read.clear();
         self.written.clear();
+        self.absent.clear();
     }
 }
 
@@ -31,6 +47,9 @@ impl Detector {
         let pc = self.machine.running().calls.innermost().unwrap_or_default();
         if !self.machine.is_inside() {
             self.kernel_touched(pc, (number, &arguments, answer), buffers);
+            for absent in &buffers.absent {
+                self.given_absent(pc, (number, &arguments, answer), *absent);
+            }
         }
         if self.machine.watches_writes {
             for &(address, length) in &buffers.read {
@@ -84,5 +103,44 @@ impl Detector {
             }
             self.judge(pointer, chain, Judged { pc, name, address, length, write });
         }
+    }
+
+    /// A call was given memory that cannot be accessed. What lies wholly where nothing ever was is no mistake: that is
+    /// how programs find out whether memory is there.
+    fn given_absent(
+        &mut self,
+        pc: u64,
+        (number, arguments, answer): (u64, &[u64; 6], i64),
+        absent: Absent,
+    ) {
+        let Some(call) = syscalls::get(number) else { return };
+        let Absent { address, length, from, write } = absent;
+        let given = &arguments[..call.arguments.len().min(arguments.len())];
+        let (pointer, chain) = self.machine.kernel_pointer(given, address);
+        let pointer = Pointer {
+            block: pointer.block.filter(|id| !self.machine.is_from_before(Some(*id))),
+            ..pointer
+        };
+        if pointer.block.is_some() {
+            // Of a call that went well that has been judged by its block.
+            if answer < 0 {
+                let name = format!("the system call {}", call.name);
+                self.judge(pointer, chain, Judged { pc, name, address, length, write });
+            }
+            return;
+        }
+        let Some(block) = self.machine.absent_block(address, length, from) else { return };
+        let at = At {
+            pc,
+            values: vec![Value::Pointer(Pointer { address, block: Some(block) })],
+            chains: [chain; 6],
+            subject: Subject::Absent { call: call.name.to_owned(), address, length, from },
+            width: length,
+            releaser: 0,
+            written: true,
+            pointed: None,
+        };
+        let situation = Situation { pointer_state: PointerState::Freed, written: true };
+        self.ask_of_access(&at, situation, (None, write));
     }
 }

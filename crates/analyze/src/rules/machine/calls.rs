@@ -17,6 +17,8 @@ pub struct Frame {
     pub block: Option<BlockId>,
     /// The blocks of variables in it whose addresses were taken, by their numbers.
     pub locals: Vec<(u32, BlockId)>,
+    /// The blocks of variables that are below the stack pointer by now.
+    pub given_back: Vec<BlockId>,
     /// What was made room for while it runs (`alloca`, arrays of variable length), outermost first.
     pub dynamic: Vec<Room>,
     /// The caller's frame pointer, if it keeps one.
@@ -53,8 +55,8 @@ impl Calls {
         callers_frame: Option<u64>,
         mut left: impl FnMut(BlockId),
     ) {
-        let (locals, dynamic) = Default::default();
-        let frame = Frame { pc, block: None, locals, dynamic, callers_frame };
+        let (locals, given_back, dynamic) = Default::default();
+        let frame = Frame { pc, block: None, locals, given_back, dynamic, callers_frame };
         self.0.call(slot, frame, |gone| gone.data.blocks().for_each(&mut left));
     }
 
@@ -89,6 +91,25 @@ impl Calls {
             at = frame.data.pc;
         }
         None
+    }
+
+    /// The call that the function waits for whose return address stands at `slot`; nothing if it is the innermost one.
+    #[must_use]
+    pub fn waits_at(&self, slot: u64) -> Option<u64> {
+        let inner = self.0.iter().take_while(|frame| frame.slot < slot).last()?;
+        self.pc_in(slot, inner.data.pc).map(|_| inner.data.pc)
+    }
+
+    /// Whether addresses of variables of the innermost function were taken.
+    #[must_use]
+    pub fn has_locals(&self) -> bool {
+        self.0.top().is_some_and(|frame| !frame.data.locals.is_empty())
+    }
+
+    /// Whether a block was given back by a function that has not returned.
+    #[must_use]
+    pub fn has_given_back(&self, id: BlockId) -> bool {
+        self.0.iter().any(|frame| frame.data.given_back.contains(&id))
     }
 
     /// The frame that an address is in: where its return address stands, and where its function is if the

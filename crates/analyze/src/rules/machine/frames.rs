@@ -121,6 +121,7 @@ impl Machine {
     /// Whether an access that leaves its variable may be to another one that its pointer was made from.
     #[must_use]
     pub fn is_doubtful(&self, block: &Block<Freed>, address: u64, size: u64) -> bool {
+        let waits = || self.waits_at(block);
         let facts = &block.facts;
         match (facts.region, block.variable) {
             // The rest of a difference of pointers, as an index into a table somewhere else.
@@ -128,10 +129,44 @@ impl Machine {
             (REGION_GLOBAL, DOUBTFUL) => self.variables.is_doubtful(facts.begin, address, size),
             (REGION_STACK, number @ 1..=LARGEST) => {
                 let from = address.wrapping_sub(facts.begin) as i64;
-                self.locals.is_doubtful(number, from, size)
+                self.locals.is_doubtful(number, from, size, waits())
             }
             _ => false,
         }
+    }
+
+    /// The call that the function of a local variable waits for, if it does.
+    fn waits_at(&self, block: &Block<Freed>) -> Option<u64> {
+        let offset = self.locals.offset(block.variable)?;
+        let slot = block.facts.begin.wrapping_sub(RETURN_ADDRESS).wrapping_add_signed(-offset);
+        self.running().calls.waits_at(slot)
+    }
+
+    /// Whether a variable has only been given back by the end of its function, whose last instructions may yet read
+    /// it.
+    #[must_use]
+    pub fn is_at_end(&self, id: BlockId, block: &Block<Freed>, pc: u64) -> bool {
+        let local = block.facts.region == REGION_LEFT && (1..=LARGEST).contains(&block.variable);
+        local
+            && self.running().calls.has_given_back(id)
+            && self.locals.is_in_function(block.variable, pc)
+    }
+
+    /// The stack pointer has moved up: the variables that are below it now are gone, though their function may go on
+    /// as another one that it ends in.
+    fn give_back(&mut self, before: u64, now: u64) {
+        let Self { threads, blocks, .. } = self;
+        let Some((_, top)) = threads.now_mut().calls.top() else { return };
+        let (locals, given_back) = (&mut top.locals, &mut top.given_back);
+        locals.retain(|(_, id)| {
+            let Some(block) = blocks.get_mut(*id) else { return true };
+            let gone = block.facts.begin >= before && block.end() <= now;
+            if gone {
+                block.facts.region = REGION_LEFT;
+                given_back.push(*id);
+            }
+            !gone
+        });
     }
 
     /// A block of one region has another from here on. Whether it was of that region.
@@ -153,7 +188,8 @@ impl Machine {
         let thread = self.running();
         let stale = thread.stack.is_some_and(|stack| slot < stack);
         let at = thread.calls.pc_in(slot, pc).filter(|_| !stale);
-        at.is_some_and(|at| self.locals.is_left(number, at))
+        let calls = thread.calls.waits_at(slot).is_some();
+        at.is_some_and(|at| self.locals.is_left(number, at, calls))
     }
 
     pub(super) fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
@@ -223,6 +259,12 @@ impl Machine {
         }
         if code.loses_frame {
             thread.frame = None;
+        }
+        if let (Some(before), Some(now), Transfer::None) = (before, thread.stack, code.transfer)
+            && before < now
+            && thread.calls.has_locals()
+        {
+            self.give_back(before, now);
         }
         let returned = code.transfer == Transfer::Return;
         self.follow_room(code, (before, pushed), returned);

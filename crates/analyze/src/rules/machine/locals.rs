@@ -25,6 +25,8 @@ pub struct Local {
     pub array: bool,
     /// The code in which it is there; none if that is all of its function.
     pub scope: Vec<Range<u64>>,
+    /// Of optimised code, what certainly lies behind or before that.
+    pub left: Vec<Range<u64>>,
 }
 
 impl Local {
@@ -82,11 +84,19 @@ impl Layout {
     }
 
     /// Whether a pointer that was taken for one to a variable may be to another, which has all of an access.
-    fn is_doubtful(&self, index: usize, access: Range<i64>, indexed: bool) -> bool {
+    /// `at`: where the function waits for the call that makes the access, if that is so; a pointer to a variable that is
+    /// not there then would be wrong, too.
+    fn is_doubtful(
+        &self,
+        index: usize,
+        access: Range<i64>,
+        (indexed, at): (bool, Option<u64>),
+    ) -> bool {
         let own = &self.all[index];
-        let may_be = |(at, other): (usize, &Local)| {
-            let before = other.offset < own.offset && other.end() >= own.offset;
-            at != index
+        let is_there = |other: &Local| at.is_none_or(|at| other.is_visible(at));
+        let may_be = |(number, other): (usize, &Local)| {
+            let before = other.offset < own.offset && other.end() >= own.offset && is_there(other);
+            number != index
                 && (indexed || before)
                 && other.offset <= access.start
                 && access.end <= other.end()
@@ -142,10 +152,6 @@ impl Locals {
             return UNKNOWN;
         };
         let Function { code, optimised, locals: mut all } = function;
-        if optimised {
-            // Calls in several blocks that are alike become one, which is in none of them.
-            all.iter_mut().for_each(|local| local.scope.clear());
-        }
         all.sort_by_key(|local| (local.offset, local.size));
         let first = self.count + 1;
         self.count = (self.count + all.len() as u32).min(INDEXED / 2);
@@ -205,25 +211,40 @@ impl Locals {
     /// Whether an access that leaves a variable may be to another one that its pointer was made from.
     /// `from` is where it begins, counted from the beginning of the variable.
     #[must_use]
-    pub fn is_doubtful(&self, number: u32, from: i64, size: u64) -> bool {
+    /// `at`: where its function waits for a call, if it does.
+    pub fn is_doubtful(&self, number: u32, from: i64, size: u64, at: Option<u64>) -> bool {
         let Some((layout, index)) = self.variable(number) else { return false };
         let begin = layout.all[index].offset.saturating_add(from);
         let access = begin..begin.saturating_add_unsigned(size);
-        layout.is_doubtful(index, access, number & INDEXED != 0)
+        layout.is_doubtful(index, access, (number & INDEXED != 0, at))
     }
 
     /// Whether a variable has a block of its own that may be left.
     #[must_use]
     pub fn has_scope(&self, number: u32) -> bool {
-        self.variable(number).is_some_and(|(layout, index)| !layout.all[index].scope.is_empty())
+        self.variable(number).is_some_and(|(layout, index)| {
+            let local = &layout.all[index];
+            !if layout.optimised { &local.left } else { &local.scope }.is_empty()
+        })
     }
 
-    /// Whether the block of a variable has been left where its function is at `pc`.
+    /// Whether the block of a variable has been left where its function is at `pc`; `calls`: waiting for a call. Of
+    /// other instructions optimising compilers do not say where they belong, as they move them about.
     #[must_use]
-    pub fn is_left(&self, number: u32, pc: u64) -> bool {
+    pub fn is_left(&self, number: u32, pc: u64, calls: bool) -> bool {
         self.variable(number).is_some_and(|(layout, index)| {
-            layout.code.contains(&pc) && !layout.all[index].is_visible(pc)
+            let local = &layout.all[index];
+            match layout.optimised {
+                true => calls && local.left.iter().any(|code| code.contains(&pc)),
+                false => layout.code.contains(&pc) && !local.is_visible(pc),
+            }
         })
+    }
+
+    /// Whether an instruction is in the function of a variable.
+    #[must_use]
+    pub fn is_in_function(&self, number: u32, pc: u64) -> bool {
+        self.variable(number).is_some_and(|(layout, _)| layout.code.contains(&pc))
     }
 }
 
@@ -237,7 +258,8 @@ mod tests {
         locals.ask(Arc::new(move |pc| {
             let mut all = vec![local(-80, 16), local(-64, 32), local(-40, 8), local(-16, 16)];
             all.push(Local { array: true, ..local(-24, 8) });
-            all.push(Local { scope: vec![120..130, 220..230], ..local(-128, 24) });
+            let left = vec![265..280];
+            all.push(Local { scope: vec![120..130, 220..230], left, ..local(-128, 24) });
             all.push(Local { scope: vec![140..150, 240..250], ..local(-128, 40) });
             let (code, optimised) = if pc < 200 { (100..200, false) } else { (200..300, true) };
             code.contains(&pc).then_some(Function { code, optimised, locals: all })
@@ -274,7 +296,7 @@ mod tests {
         let (plain, optimised) = (locals.function(150), locals.function(250));
         let doubtful = |function, offset, indexed, from, size| {
             let found = locals.find(function, offset, 260, indexed).expect("one begins there");
-            locals.is_doubtful(found.number, from, size)
+            locals.is_doubtful(found.number, from, size, None)
         };
         assert!(doubtful(optimised, -64, false, -4, 4), "one that ends there");
         assert!(!doubtful(optimised, -64, false, -17, 4), "it leaves that too");
@@ -294,11 +316,13 @@ mod tests {
         let outer = locals.find(plain, -64, 125, false).expect("it is there").number;
         assert_eq!(locals.offset(inner), Some(-128));
         assert!(locals.has_scope(inner) && !locals.has_scope(outer));
-        assert!(!locals.is_left(inner, 125) && locals.is_left(inner, 160));
-        assert!(!locals.is_left(inner, 400), "that is another function");
-        assert!(!locals.is_left(outer, 160));
+        assert!(!locals.is_left(inner, 125, true) && locals.is_left(inner, 160, false));
+        assert!(!locals.is_left(inner, 400, true), "that is another function");
+        assert!(!locals.is_left(outer, 160, true));
         let optimised = locals.function(250);
         let inner = locals.find(optimised, -128, 225, false).expect("it is there").number;
-        assert!(!locals.is_left(inner, 260), "calls that are alike may have become one");
+        assert!(!locals.is_left(inner, 260, true), "calls that are alike may have become one");
+        assert!(!locals.is_left(inner, 270, false), "an instruction may have been moved");
+        assert!(locals.is_left(inner, 270, true), "a call was not");
     }
 }

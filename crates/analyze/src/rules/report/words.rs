@@ -37,6 +37,17 @@ pub fn reading(hit: &Hit, program: &Program) -> String {
             };
             format!("{function} {verb} {} {place}{past}", bytes(*length))
         }
+        Subject::Absent { call, address, length, from } => {
+            let missing = address.saturating_add(*length).saturating_sub(*from);
+            let which = if from == address {
+                "which cannot be accessed".to_owned()
+            } else if missing == 1 {
+                "the last of which cannot be accessed".to_owned()
+            } else {
+                format!("the last {missing} of which cannot be accessed")
+            };
+            format!("the system call {call} is given {} at {address:#x}, {which}", bytes(*length))
+        }
         Subject::Unwritten { address, size, .. } => {
             let place = where_is(*address, about);
             format!(
