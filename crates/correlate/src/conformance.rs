@@ -322,10 +322,25 @@ impl<'a> Census<'a> {
         bases.sort_unstable();
         bases.dedup();
         let around = Around { context: self.context, variable: self.right };
+        let is_part = self.is_in_part();
         bases.into_iter().filter(|base| *base != 0).any(|base| match by {
+            Surroundings::Callees if is_part => around.is_set_in_any(function),
             Surroundings::Callees => around.is_set_by_callee(function, base),
             Surroundings::Callers => around.is_set_by_callers(function, base, 0),
         })
+    }
+
+    /// Whether the right side is in a struct that the one of the left side holds.
+    fn is_in_part(&self) -> bool {
+        let Context { tree, graph, .. } = self.context;
+        let owner = |variable: Variable| match graph.variables[variable.0 as usize].0 {
+            Owner::Struct(id) => Some(id),
+            _ => None,
+        };
+        let (Some(whole), Some(part)) = (owner(self.left[0]), owner(self.right)) else {
+            return false;
+        };
+        whole != part && tree.types.with_parts(whole).contains(&part)
     }
 
     /// Whether the function makes the writes of the left side itself.
@@ -368,6 +383,13 @@ impl<'a> Around<'a> {
         let calls = self.context.tree.functions[function as usize].calls.iter();
         let links = &self.context.graph.links[function as usize];
         calls.zip(links).filter_map(|(call, callee)| Some((call, (*callee)?)))
+    }
+
+    /// Whether a callee sets the variable in whatever it is handed or returns.
+    fn is_set_in_any(&self, function: FunctionId) -> bool {
+        let objects = &self.context.graph.objects;
+        let mut others = self.calls(function).filter(|(_, callee)| *callee != function);
+        others.any(|(_, callee)| objects.sets_any(callee, self.variable))
     }
 
     fn is_set_by_callee(&self, function: FunctionId, base: u32) -> bool {

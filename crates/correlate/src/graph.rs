@@ -5,11 +5,12 @@
 //! one whose folder is nearest. Calls through pointers stay unlinked.
 
 use crate::access::{Access, Function, How, Kind, Origin, Owner};
+use crate::members::Member;
 use crate::names::Name;
 use crate::objects::Objects;
 use crate::sources::is_header;
 use crate::tree::Tree;
-use crate::types::{self, Type};
+use crate::types::{self, StructId, Type};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -56,6 +57,8 @@ pub struct Graph {
     /// Owner and name of each variable.
     pub variables: Vec<(Owner, Name)>,
     numbers: Numbers,
+    /// Of a variable that is a field of a member: the member itself, if it is accessed, and its struct.
+    holders: FxHashMap<Variable, (Option<Variable>, StructId)>,
     /// What functions do to the objects that they are handed or return.
     pub(crate) objects: Objects,
     /// Function that each call of each function leads to.
@@ -77,6 +80,7 @@ impl Graph {
     /// Links the functions of a tree.
     pub fn new(tree: &Tree) -> Self {
         let (variables, numbers) = number_variables(&tree.functions);
+        let holders = holders(tree, &variables, &numbers);
         let index = Index::new(tree);
         let links: Vec<Vec<Option<FunctionId>>> = tree
             .functions
@@ -95,6 +99,7 @@ impl Graph {
         Self {
             variables,
             numbers,
+            holders,
             objects,
             links,
             sets,
@@ -131,6 +136,11 @@ impl Graph {
             Owner::Opaque(name) => format!("{}::{field}", tree.names.text(name)),
             Owner::Global => field.to_string(),
             Owner::Static(file) => format!("{field}@{}", tree.types.path(file)),
+            Owner::Member(id) => {
+                let Member { outer, name, .. } = tree.members.get(id);
+                let outer = types::shown(&tree.types, &tree.names, outer);
+                format!("{outer}::{}.{field}", tree.names.text(name))
+            }
         }
     }
 
@@ -145,6 +155,15 @@ impl Graph {
             Owner::Struct(id) => Type::Struct(id),
             Owner::Opaque(name) => Type::Opaque(name),
             Owner::Global | Owner::Static(_) => return None,
+            Owner::Member(_) => {
+                let (member, outer) = self.holders[&variable];
+                let entries = member.map_or(&[][..], |it| self.entries(function, it)).iter();
+                let mut own = entries.filter(|it| it.via == 0);
+                if own.any(|it| it.kind.meets(Kind::WRITE | Kind::ADDRESS)) {
+                    return Some(How::Assigned);
+                }
+                Type::Struct(outer)
+            }
         };
         let wholes = self.objects.wholes(function).iter().filter(|whole| whole.of == of);
         // Who assigns it after zeroing it has assigned it.
@@ -153,11 +172,32 @@ impl Graph {
 
     /// The struct whose field a variable is, as steps number it.
     pub fn struct_number(&self, variable: Variable) -> u32 {
-        match self.variables[variable.0 as usize].0 {
-            Owner::Struct(id) => id.0 + 1,
-            _ => 0,
-        }
+        struct_number(self.variables[variable.0 as usize].0)
     }
+}
+
+/// A member of a struct counts as a struct of its own.
+fn struct_number(owner: Owner) -> u32 {
+    const MEMBER: u32 = 1 << 31;
+    match owner {
+        Owner::Struct(id) => id.0 + 1,
+        Owner::Member(id) => id.0 | MEMBER,
+        Owner::Opaque(_) | Owner::Global | Owner::Static(_) => 0,
+    }
+}
+
+fn holders(
+    tree: &Tree,
+    variables: &[(Owner, Name)],
+    numbers: &Numbers,
+) -> FxHashMap<Variable, (Option<Variable>, StructId)> {
+    let holder = |(number, (owner, _)): (usize, &(Owner, Name))| {
+        let Owner::Member(id) = *owner else { return None };
+        let Member { outer, name, .. } = tree.members.get(id);
+        let member = numbers.get(&(Owner::Struct(outer), name)).copied();
+        Some((Variable(number as u32), (member, outer)))
+    };
+    variables.iter().enumerate().filter_map(holder).collect()
 }
 
 pub(crate) type Numbers = FxHashMap<(Owner, Name), Variable>;
@@ -178,8 +218,9 @@ fn number_variables(functions: &[Function]) -> (Vec<(Owner, Name)>, Numbers) {
 fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
     let mut ends: FxHashMap<u32, u32> = FxHashMap::default();
     for access in function.accesses.iter().filter(|it| it.step.is_none()) {
-        if let Owner::Struct(id) = access.owner {
-            ends.insert(access.chain, id.0 + 1);
+        let number = struct_number(access.owner);
+        if number != 0 {
+            ends.insert(access.chain, number);
         }
     }
     let mut entries: Vec<Entry> = function
