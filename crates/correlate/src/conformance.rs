@@ -78,7 +78,7 @@ impl<'a> Context<'a> {
         let facts = &self.tree.functions[function as usize];
         let mut outcome = together(facts, left, owner, right.1, self.options.max_distance);
         if outcome.neutral.is_none() && right.1.is_empty() {
-            let how = self.graph.touches_whole(function, right.0);
+            let how = self.graph.touches_whole(self.tree, function, right.0);
             outcome.neutral = how.map(Reason::of_whole);
         }
         outcome
@@ -250,7 +250,7 @@ impl<'a> Census<'a> {
             Reason::Copied | Reason::Alternatives => false,
             Reason::Zeroed | Reason::Assigned | Reason::Freed => {
                 let all = self.left.iter().chain([&self.right]);
-                all.filter_map(|it| graph.touches_whole(function, *it))
+                all.filter_map(|it| graph.touches_whole(tree, function, *it))
                     .any(|how| Reason::of_whole(how) == reason)
             }
             Reason::Variant => self.sets_variant(function),

@@ -62,7 +62,7 @@ pub(crate) fn is_unset(context: Context, function: FunctionId, x: Variable, y: V
     let facts = &tree.functions[function as usize];
     // In C++ a constructor may have run.
     if !tree.paths[facts.file as usize].ends_with(".c")
-        || graph.touches_whole(function, y).is_some()
+        || graph.touches_whole(tree, function, y).is_some()
     {
         return false;
     }

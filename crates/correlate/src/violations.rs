@@ -362,7 +362,9 @@ impl Search<'_> {
     /// is what those who set it often set it to.
     fn zero_meant(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
         const OFTEN: usize = 5;
-        if self.context.graph.touches_whole(function, self.y) != Some(How::Zeroed) {
+        if self.context.graph.touches_whole(self.context.tree, function, self.y)
+            != Some(How::Zeroed)
+        {
             return None;
         }
         let set: Vec<Manners> = obey
