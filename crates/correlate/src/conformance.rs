@@ -264,6 +264,8 @@ impl<'a> Census<'a> {
             Reason::Part => facts.parts.contains(&graph.variables[self.right.0 as usize]),
             Reason::Macro => facts.is_macro,
             Reason::Dead => writes.iter().all(|write| write.is_dead),
+            // The fields of a member are one value: who reads one of them elsewhere sets none.
+            Reason::Callees | Reason::Callers if self.are_of_one_member() => false,
             // An access set holds one level of callees, so that of a callee reaches the second.
             Reason::Callees => graph.callees[function as usize]
                 .iter()
@@ -328,6 +330,12 @@ impl<'a> Census<'a> {
             Surroundings::Callees => around.is_set_by_callee(function, base),
             Surroundings::Callers => around.is_set_by_callers(function, base, 0),
         })
+    }
+
+    /// Whether both sides are fields of one member of a struct.
+    fn are_of_one_member(&self) -> bool {
+        let owner = |variable: Variable| self.context.graph.variables[variable.0 as usize].0;
+        matches!(owner(self.right), Owner::Member(_)) && owner(self.left[0]) == owner(self.right)
     }
 
     /// Whether the right side is in a struct that the one of the left side holds.

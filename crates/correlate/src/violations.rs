@@ -383,7 +383,11 @@ impl Search<'_> {
         const HARDLY: usize = 10;
         let alike = others.iter().filter(|it| it.meets(own)).count();
         let is_alone = others.len() >= FEW && HARDLY * alike < others.len();
-        (is_alone && own.is_special()).then_some(Exception::Manner)
+        // Who clears one field of a value is to clear the others, even if all others only fill it in.
+        let owner = |variable: Variable| self.context.graph.variables[variable.0 as usize].0;
+        let is_one_value =
+            matches!(owner(self.x), Owner::Member(_)) && owner(self.x) == owner(self.y);
+        (is_alone && own.is_special() && !is_one_value).then_some(Exception::Manner)
     }
 
     /// The name that the function sets `x` to, if `x` is a tag: those who obey set it to names as well,
