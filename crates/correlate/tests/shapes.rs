@@ -173,7 +173,7 @@ fn the_fields_of_a_member_belong_together_where_the_struct_is_popular() {
     assert!(!shown(&analysis).contains(&whole.to_string()));
     let plain = "write(str::text) => write(str::length)";
     assert!(shown(&analysis).contains(&plain.to_string()), "{:?}", shown(&analysis));
-    let options = Options { max_popularity: 9, ..analysis.options };
+    let options = Options { max_popularity: 8, ..analysis.options };
     let analysis = Analysis::new(analysis.tree, options, &Silent);
     assert!(shown(&analysis).contains(&whole.to_string()), "{:?}", shown(&analysis));
     assert!(!shown(&analysis).contains(&plain.to_string()));
