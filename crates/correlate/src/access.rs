@@ -1,5 +1,6 @@
 //! The accesses of one function, as the second pass finds them.
 
+use crate::members::MemberId;
 use crate::names::Name;
 use crate::types::{FileId, StructId, Type};
 use std::ops::{BitOr, BitOrAssign};
@@ -53,6 +54,8 @@ pub enum Owner {
     Global,
     /// A global variable that only this file sees.
     Static(FileId),
+    /// A field of a struct of the tree where it is a member of another; see `members`.
+    Member(MemberId),
 }
 
 /// One access.
@@ -70,12 +73,16 @@ pub struct Access {
     pub statement: u32,
     /// Hash of the expression that names the object, 0 for a global.
     pub base: u32,
+    /// The member of another struct that the object is, if it is one (`s->name.len`: that of `name`).
+    pub within: Option<(Owner, Name)>,
     /// Number of the chain of fields (`a->b.c`) that it is part of.
     pub chain: u32,
     /// If it is a step on the way to another field: the struct that it leads to.
     pub step: Option<Type>,
     /// The constant that is written, if it is one.
     pub value: Option<Name>,
+    /// Whether only some of its bits change (`|=`, `&=`, `^=`).
+    pub is_bits: bool,
     /// Whether a parameter is written to it as it is.
     pub is_given: bool,
     /// Whether the object is a local that is written and never read: its state cannot matter.
@@ -121,6 +128,15 @@ pub struct Branch {
     pub last: u32,
     /// Whether the function returns at its end.
     pub returns: bool,
+}
+
+/// A label at the end of a function that only a `goto` leads to, as the way out after an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Landing {
+    /// The first statement behind the label.
+    pub at: u32,
+    /// The last statement that jumps there, or to a label before it that falls through.
+    pub from: u32,
 }
 
 /// One call.
@@ -213,6 +229,8 @@ pub struct Function {
     pub parts: Box<[(Owner, Name)]>,
     /// Its branches, from 1; what stands on no condition is in branch 0.
     pub branches: Box<[Branch]>,
+    /// Its labels that only jumps lead to, in order.
+    pub landings: Box<[Landing]>,
 }
 
 impl Function {
@@ -231,6 +249,12 @@ impl Function {
     pub fn are_alternatives(&self, one: (u32, u32), other: (u32, u32)) -> bool {
         let ((early, before), (late, after)) =
             if one <= other { (one, other) } else { (other, one) };
+        // Who was there before the last jump may be followed by what stands behind the label; who
+        // came after it has returned.
+        let landing = self.landings.iter().rev().find(|it| it.at <= late);
+        if landing.is_some_and(|it| it.from < early && early < it.at) {
+            return true;
+        }
         if before == after || before == 0 && after == 0 {
             return false;
         }
@@ -249,6 +273,11 @@ impl Function {
         choices(before).any(|(it, choice)| {
             choices(after).any(|(other, other_choice)| it != other && choice == other_choice)
         })
+    }
+
+    /// Whether whatever is executed in the branch `inner` comes with what is executed in `outer`.
+    pub fn is_around(&self, outer: u32, inner: u32) -> bool {
+        outer == 0 || self.around(inner).any(|it| it == outer)
     }
 
     /// A branch and those around it.

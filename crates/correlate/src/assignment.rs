@@ -21,11 +21,16 @@ impl Walker<'_> {
         }
         self.expression(right, Mode::Read);
         let chain = std::mem::take(&mut self.chain);
-        let plain =
-            node.child_by_field_name("operator").is_some_and(|it| text(it, self.source) == "=");
+        let operator = node.child_by_field_name("operator").map_or("", |it| text(it, self.source));
+        let plain = operator == "=";
         let before = self.accesses.len();
         let of = self.expression(left, if plain { Mode::Write } else { Mode::Update });
         self.chain = chain;
+        if matches!(operator, "|=" | "&=" | "^=")
+            && let Some(written) = self.accesses[before..].iter_mut().next_back()
+        {
+            written.is_bits = true;
+        }
         if plain {
             self.note_result_of(right, left, of);
             self.note_whole_assignment(left, right, of);

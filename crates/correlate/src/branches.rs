@@ -1,11 +1,66 @@
 //! Follows `if` and `switch`, and numbers the branches that they choose between: of two accesses in
 //! alternative branches only one is made.
 
-use crate::access::Branch;
+use crate::access::{Branch, Landing};
 use crate::collect::{MOST_NESTING, Walker};
+use crate::names::Name;
+use crate::parse::text;
 use tree_sitter::Node;
 
+/// A label among the statements of a function's body.
+pub(crate) struct Label {
+    name: Name,
+    /// The first statement behind it.
+    at: u32,
+    /// Whether the statement before it leads elsewhere.
+    is_closed: bool,
+}
+
 impl Walker<'_> {
+    /// Notes a `goto`.
+    pub(crate) fn jump(&mut self, node: Node) {
+        self.statement += 1;
+        if let Some(label) = node.child_by_field_name("label") {
+            let name = self.names.intern(text(label, self.source));
+            self.jumps.push((name, self.statement));
+        }
+    }
+
+    /// Follows a statement with a label.
+    pub(crate) fn label(&mut self, node: Node) {
+        let body = node.parent().and_then(|it| it.parent());
+        let is_outermost = body.is_some_and(|it| it.kind() == "function_definition");
+        if let Some(label) = node.child_by_field_name("label").filter(|_| is_outermost) {
+            let name = self.names.intern(text(label, self.source));
+            let before = std::iter::successors(node.prev_named_sibling(), |it| {
+                it.prev_named_sibling().filter(|_| it.kind() == "comment")
+            });
+            let before = before.last().and_then(last_statement);
+            let is_closed = before.is_some_and(|it| returns(it) || it.kind() == "goto_statement");
+            self.labels.push(Label { name, at: self.statement + 1, is_closed });
+        }
+        self.visit_children(node);
+    }
+
+    /// The labels of a function that only jumps lead to.
+    pub(crate) fn landings(&mut self) -> Box<[Landing]> {
+        let jumps = std::mem::take(&mut self.jumps);
+        let mut landings: Vec<Landing> = Vec::new();
+        // Whether what stands before a label is behind one that only jumps lead to.
+        let mut is_behind = false;
+        for label in std::mem::take(&mut self.labels) {
+            is_behind |= label.is_closed;
+            if !is_behind {
+                continue;
+            }
+            let own = jumps.iter().filter(|(name, _)| *name == label.name);
+            let fallen = landings.last().filter(|_| !label.is_closed).map(|it| it.from);
+            let from = own.map(|(_, from)| *from).chain(fallen).max().unwrap_or(u32::MAX);
+            landings.push(Landing { at: label.at, from });
+        }
+        landings.into()
+    }
+
     /// Follows an `if` with what it chooses between.
     pub(crate) fn condition(&mut self, node: Node) {
         let choice = self.new_choice();

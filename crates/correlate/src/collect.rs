@@ -6,6 +6,7 @@
 use crate::access::{
     Access, Argument, Branch, Call, Function, How, Kind, Origin, Owner, Resolution, Whole,
 };
+use crate::branches::Label;
 use crate::expression::Mode;
 use crate::library::Library;
 use crate::locals::{Local, Source};
@@ -45,7 +46,12 @@ pub struct Walker<'a> {
     /// For each access, the object whose field it is.
     pub(crate) objects: Vec<Object>,
     pub(crate) branches: Vec<Branch>,
+    pub(crate) labels: Vec<Label>,
+    /// Labels that are jumped to, and from which statement.
+    pub(crate) jumps: Vec<(Name, u32)>,
     pub(crate) parts: Vec<(Owner, Name)>,
+    /// The last of them that was followed.
+    pub(crate) part: Option<(Owner, Name)>,
     pub(crate) aliases: Vec<(u32, u32)>,
     /// The branch that is being followed.
     pub(crate) branch: u32,
@@ -96,7 +102,10 @@ impl<'a> Walker<'a> {
             accesses: Vec::new(),
             objects: Vec::new(),
             branches: Vec::new(),
+            labels: Vec::new(),
+            jumps: Vec::new(),
             parts: Vec::new(),
+            part: None,
             aliases: Vec::new(),
             branch: 0,
             choices: 0,
@@ -228,6 +237,7 @@ impl<'a> Walker<'a> {
         self.wholes.dedup();
         let mut accesses = std::mem::take(&mut self.accesses);
         accesses.shrink_to_fit();
+        let landings = self.landings();
         self.functions.push(Function {
             name: header.name,
             class: header.class,
@@ -242,6 +252,7 @@ impl<'a> Walker<'a> {
             parameters: std::mem::take(&mut self.parameters).into(),
             returned: std::mem::take(&mut self.returned).into(),
             branches: std::mem::take(&mut self.branches).into(),
+            landings,
             parts: std::mem::take(&mut self.parts).into(),
             aliases: std::mem::take(&mut self.aliases).into(),
         });
@@ -300,6 +311,8 @@ impl<'a> Walker<'a> {
                     self.note_returned(node);
                 }
             }
+            "goto_statement" => self.jump(node),
+            "labeled_statement" => self.label(node),
             "function_definition"
             | "type_definition"
             | "struct_specifier"
@@ -378,9 +391,11 @@ impl<'a> Walker<'a> {
             line: line(node),
             statement: self.statement,
             base: object.base,
+            within: object.within,
             chain: self.chain.number,
             step: access.step,
             value: None,
+            is_bits: false,
             is_given: false,
             is_dead: false,
             is_restored: false,
@@ -409,11 +424,14 @@ pub(crate) struct Object {
     pub root: Option<usize>,
     /// What leads to it.
     pub holder: Holder,
+    /// The member of another struct that it is.
+    pub within: Option<(Owner, Name)>,
 }
 
 impl Object {
     /// An object that nothing is known of.
-    pub(crate) const ELSEWHERE: Self = Self { base: 0, root: None, holder: Holder::Elsewhere };
+    pub(crate) const ELSEWHERE: Self =
+        Self { base: 0, root: None, holder: Holder::Elsewhere, within: None };
 }
 
 /// What the way to an object begins with.

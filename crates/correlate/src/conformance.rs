@@ -78,7 +78,7 @@ impl<'a> Context<'a> {
         let facts = &self.tree.functions[function as usize];
         let mut outcome = together(facts, left, owner, right.1, self.options.max_distance);
         if outcome.neutral.is_none() && right.1.is_empty() {
-            let how = self.graph.touches_whole(function, right.0);
+            let how = self.graph.touches_whole(self.tree, function, right.0);
             outcome.neutral = how.map(Reason::of_whole);
         }
         outcome
@@ -250,7 +250,7 @@ impl<'a> Census<'a> {
             Reason::Copied | Reason::Alternatives => false,
             Reason::Zeroed | Reason::Assigned | Reason::Freed => {
                 let all = self.left.iter().chain([&self.right]);
-                all.filter_map(|it| graph.touches_whole(function, *it))
+                all.filter_map(|it| graph.touches_whole(tree, function, *it))
                     .any(|how| Reason::of_whole(how) == reason)
             }
             Reason::Variant => self.sets_variant(function),
@@ -264,6 +264,8 @@ impl<'a> Census<'a> {
             Reason::Part => facts.parts.contains(&graph.variables[self.right.0 as usize]),
             Reason::Macro => facts.is_macro,
             Reason::Dead => writes.iter().all(|write| write.is_dead),
+            // The fields of a member are one value: who reads one of them elsewhere sets none.
+            Reason::Callees | Reason::Callers if self.are_of_one_member() => false,
             // An access set holds one level of callees, so that of a callee reaches the second.
             Reason::Callees => graph.callees[function as usize]
                 .iter()
@@ -322,10 +324,31 @@ impl<'a> Census<'a> {
         bases.sort_unstable();
         bases.dedup();
         let around = Around { context: self.context, variable: self.right };
+        let is_part = self.is_in_part();
         bases.into_iter().filter(|base| *base != 0).any(|base| match by {
+            Surroundings::Callees if is_part => around.is_set_in_any(function),
             Surroundings::Callees => around.is_set_by_callee(function, base),
             Surroundings::Callers => around.is_set_by_callers(function, base, 0),
         })
+    }
+
+    /// Whether both sides are fields of one member of a struct.
+    fn are_of_one_member(&self) -> bool {
+        let owner = |variable: Variable| self.context.graph.variables[variable.0 as usize].0;
+        matches!(owner(self.right), Owner::Member(_)) && owner(self.left[0]) == owner(self.right)
+    }
+
+    /// Whether the right side is in a struct that the one of the left side holds.
+    fn is_in_part(&self) -> bool {
+        let Context { tree, graph, .. } = self.context;
+        let owner = |variable: Variable| match graph.variables[variable.0 as usize].0 {
+            Owner::Struct(id) => Some(id),
+            _ => None,
+        };
+        let (Some(whole), Some(part)) = (owner(self.left[0]), owner(self.right)) else {
+            return false;
+        };
+        whole != part && tree.types.with_parts(whole).contains(&part)
     }
 
     /// Whether the function makes the writes of the left side itself.
@@ -368,6 +391,13 @@ impl<'a> Around<'a> {
         let calls = self.context.tree.functions[function as usize].calls.iter();
         let links = &self.context.graph.links[function as usize];
         calls.zip(links).filter_map(|(call, callee)| Some((call, (*callee)?)))
+    }
+
+    /// Whether a callee sets the variable in whatever it is handed or returns.
+    fn is_set_in_any(&self, function: FunctionId) -> bool {
+        let objects = &self.context.graph.objects;
+        let mut others = self.calls(function).filter(|(_, callee)| *callee != function);
+        others.any(|(_, callee)| objects.sets_any(callee, self.variable))
     }
 
     fn is_set_by_callee(&self, function: FunctionId, base: u32) -> bool {

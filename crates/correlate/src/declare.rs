@@ -186,7 +186,7 @@ impl Pass<'_> {
         };
         let base = type_name(of, self.source, self.names, None);
         let name = self.intern(name);
-        self.out.typedefs.push((name, Typed { base, by_value: true, is_pointer: false }));
+        self.out.typedefs.push((name, Typed { base, by_value: true, ..Typed::UNKNOWN }));
     }
 
     fn structure(&mut self, node: Node, anonymous: Option<Name>, depth: usize) {

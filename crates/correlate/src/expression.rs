@@ -108,7 +108,8 @@ impl Walker<'_> {
                 let of = self.named_type(field("type"));
                 if let Some(list) = field("value").filter(|_| mode != Mode::Silent) {
                     let base = self.object(node);
-                    self.literal(list, of, Object { base, root: None, holder: Holder::Fresh });
+                    let object = Object { base, holder: Holder::Fresh, ..Object::ELSEWHERE };
+                    self.literal(list, of, object);
                 }
                 of
             }
@@ -249,7 +250,7 @@ impl Walker<'_> {
                 return self.view.resolve(global.typed.base);
             }
             let target = Target { owner, field: name, typed: global.typed };
-            let object = Object { base: 0, root: None, holder: Holder::Global };
+            let object = Object { holder: Holder::Global, ..Object::ELSEWHERE };
             return self.add(target, mode, node, object);
         }
         match self.view.alias(name) {
@@ -270,10 +271,16 @@ impl Walker<'_> {
 
     fn field_expression(&mut self, node: Node, mode: Mode) -> Type {
         let outer = self.enter_chain();
+        self.part = None;
         let base = self.base_of(node, mode);
+        // Where the base is a member by value, it is the last part that was followed.
+        let part = self.part.take();
         self.chain.is_step = outer.is_step;
         let of = match base {
-            Some((of, argument, field)) => self.member(of, argument, field, mode),
+            Some((of, argument, field)) => {
+                let is_part = argument.kind() == "field_expression" && !is_arrow(node, self.source);
+                self.member(of, (argument, part.filter(|_| is_part)), field, mode)
+            }
             None => Type::Unknown,
         };
         self.chain = outer;
@@ -291,7 +298,13 @@ impl Walker<'_> {
         outer
     }
 
-    fn member(&mut self, of: Type, argument: Node, field: Node, mode: Mode) -> Type {
+    fn member(
+        &mut self,
+        of: Type,
+        (argument, within): (Node, Option<(Owner, Name)>),
+        field: Node,
+        mode: Mode,
+    ) -> Type {
         let root = self.local_root(argument);
         if let Some(local) = root
             && mode != Mode::Write
@@ -302,7 +315,7 @@ impl Walker<'_> {
         let name = self.names.intern(text(field, self.source));
         let base = object_hash(&self.source[argument.byte_range()]);
         let holder = self.holder(argument, 0);
-        self.field(of, name, mode, field, Object { base, root, holder })
+        self.field(of, name, mode, field, Object { base, root, holder, within })
     }
 
     /// Follows the base of a field expression: its type, its node and the node of the field.
@@ -313,8 +326,7 @@ impl Walker<'_> {
     ) -> Option<(Type, Node<'t>, Node<'t>)> {
         let argument = node.child_by_field_name("argument")?;
         let field = node.child_by_field_name("field")?;
-        let arrow =
-            node.child_by_field_name("operator").is_some_and(|it| text(it, self.source) == "->");
+        let arrow = is_arrow(node, self.source);
         let base_mode = match mode {
             Mode::Silent => Mode::Silent,
             _ if arrow => Mode::Read,
@@ -438,11 +450,19 @@ impl Walker<'_> {
             let kind = mode.kind(self.view.is_pointer(typed));
             let step = self.chain.is_step.then_some(of);
             self.record(NewAccess { owner, field, kind, step }, node, object);
-        } else if mode == Mode::Part && !self.parts.contains(&(owner, field)) {
-            self.parts.push((owner, field));
+        } else if mode == Mode::Part {
+            self.part = Some((owner, field));
+            if !self.parts.contains(&(owner, field)) {
+                self.parts.push((owner, field));
+            }
         }
         of
     }
+}
+
+/// Whether a field expression follows a pointer.
+fn is_arrow(node: Node, source: &[u8]) -> bool {
+    node.child_by_field_name("operator").is_some_and(|it| text(it, source) == "->")
 }
 
 /// A variable as its declaration has it.

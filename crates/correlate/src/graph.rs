@@ -4,12 +4,13 @@
 //! Calls are linked by name: the same file first, then the only function of that name, then the
 //! one whose folder is nearest. Calls through pointers stay unlinked.
 
-use crate::access::{Access, Function, How, Kind, Origin, Owner};
+use crate::access::{Access, Call, Function, How, Kind, Origin, Owner};
+use crate::members::Member;
 use crate::names::Name;
 use crate::objects::Objects;
 use crate::sources::is_header;
 use crate::tree::Tree;
-use crate::types::{self, Type};
+use crate::types::{self, StructId, Type};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::path::Path;
@@ -56,6 +57,8 @@ pub struct Graph {
     /// Owner and name of each variable.
     pub variables: Vec<(Owner, Name)>,
     numbers: Numbers,
+    /// Where the variables are that are fields of members.
+    held: FxHashMap<Variable, Held>,
     /// What functions do to the objects that they are handed or return.
     pub(crate) objects: Objects,
     /// Function that each call of each function leads to.
@@ -77,6 +80,7 @@ impl Graph {
     /// Links the functions of a tree.
     pub fn new(tree: &Tree) -> Self {
         let (variables, numbers) = number_variables(&tree.functions);
+        let held = held(tree, &variables, &numbers);
         let index = Index::new(tree);
         let links: Vec<Vec<Option<FunctionId>>> = tree
             .functions
@@ -95,6 +99,7 @@ impl Graph {
         Self {
             variables,
             numbers,
+            held,
             objects,
             links,
             sets,
@@ -131,6 +136,11 @@ impl Graph {
             Owner::Opaque(name) => format!("{}::{field}", tree.names.text(name)),
             Owner::Global => field.to_string(),
             Owner::Static(file) => format!("{field}@{}", tree.types.path(file)),
+            Owner::Member(id) => {
+                let Member { outer, name, .. } = tree.members.get(id);
+                let outer = types::shown(&tree.types, &tree.names, outer);
+                format!("{outer}::{}.{field}", tree.names.text(name))
+            }
         }
     }
 
@@ -140,24 +150,101 @@ impl Graph {
     }
 
     /// How a function sets, zeroes or frees the struct of a variable as a whole, if it does.
-    pub fn touches_whole(&self, function: FunctionId, variable: Variable) -> Option<How> {
+    pub fn touches_whole(
+        &self,
+        tree: &Tree,
+        function: FunctionId,
+        variable: Variable,
+    ) -> Option<How> {
         let of = match self.variables[variable.0 as usize].0 {
             Owner::Struct(id) => Type::Struct(id),
             Owner::Opaque(name) => Type::Opaque(name),
             Owner::Global | Owner::Static(_) => return None,
+            Owner::Member(_) if self.touches_member(tree, function, variable) => {
+                return Some(How::Assigned);
+            }
+            Owner::Member(_) => Type::Struct(self.held[&variable].outer),
         };
         let wholes = self.objects.wholes(function).iter().filter(|whole| whole.of == of);
         // Who assigns it after zeroing it has assigned it.
         wholes.map(|whole| whole.how).max()
     }
 
+    /// Whether a function assigns the member whose field a variable is, or gives it to somebody who may set
+    /// the variable.
+    fn touches_member(&self, tree: &Tree, function: FunctionId, variable: Variable) -> bool {
+        let held = self.held[&variable];
+        let entries = held.member.map_or(&[][..], |it| self.entries(function, it)).iter();
+        let own = || entries.clone().filter(|it| it.via == 0);
+        if own().any(|it| it.kind.meets(Kind::WRITE)) {
+            return true;
+        }
+        if !own().any(|it| it.kind.meets(Kind::ADDRESS)) {
+            return false;
+        }
+        let set = self.sets[function as usize].iter().filter(|it| it.via == 0);
+        let fields =
+            set.filter(|it| self.held.get(&it.variable).is_some_and(|it| it.is_with(held)));
+        let bases: Vec<u32> = fields.map(|it| it.base).collect();
+        let calls = &tree.functions[function as usize].calls;
+        let is_handed =
+            |call: &&Call| call.arguments.iter().any(|argument| bases.contains(&argument.base));
+        let mut calls =
+            calls.iter().zip(&self.links[function as usize]).filter(|it| is_handed(&it.0));
+        let sets = |(call, callee): (&Call, &Option<FunctionId>)| {
+            let known = callee.filter(|it| !tree.functions[*it as usize].is_macro);
+            known.is_none_or(|callee| {
+                held.plain.is_none_or(|plain| {
+                    bases.iter().any(|base| self.objects.sets(call, callee, *base, plain))
+                })
+            })
+        };
+        // Whose address goes elsewhere may be set by anybody.
+        calls.clone().next().is_none() || calls.any(sets)
+    }
+
     /// The struct whose field a variable is, as steps number it.
     pub fn struct_number(&self, variable: Variable) -> u32 {
-        match self.variables[variable.0 as usize].0 {
-            Owner::Struct(id) => id.0 + 1,
-            _ => 0,
-        }
+        struct_number(self.variables[variable.0 as usize].0)
     }
+}
+
+/// A member of a struct counts as a struct of its own.
+fn struct_number(owner: Owner) -> u32 {
+    const MEMBER: u32 = 1 << 31;
+    match owner {
+        Owner::Struct(id) => id.0 + 1,
+        Owner::Member(id) => id.0 | MEMBER,
+        Owner::Opaque(_) | Owner::Global | Owner::Static(_) => 0,
+    }
+}
+
+/// Where a variable is that is a field of a member of a struct.
+#[derive(Clone, Copy)]
+struct Held {
+    /// The member, if it is accessed itself.
+    member: Option<Variable>,
+    /// The struct around it.
+    outer: StructId,
+    /// The same field of objects that are no members, if it is accessed.
+    plain: Option<Variable>,
+}
+
+impl Held {
+    fn is_with(self, other: Self) -> bool {
+        self.member.is_some() && self.member == other.member
+    }
+}
+
+fn held(tree: &Tree, variables: &[(Owner, Name)], numbers: &Numbers) -> FxHashMap<Variable, Held> {
+    let found = |(number, (owner, field)): (usize, &(Owner, Name))| {
+        let Owner::Member(id) = *owner else { return None };
+        let Member { outer, name, inner } = tree.members.get(id);
+        let known = |owner, field| numbers.get(&(Owner::Struct(owner), field)).copied();
+        let held = Held { member: known(outer, name), outer, plain: known(inner, *field) };
+        Some((Variable(number as u32), held))
+    };
+    variables.iter().enumerate().filter_map(found).collect()
 }
 
 pub(crate) type Numbers = FxHashMap<(Owner, Name), Variable>;
@@ -178,8 +265,9 @@ fn number_variables(functions: &[Function]) -> (Vec<(Owner, Name)>, Numbers) {
 fn direct_entries(function: &Function, numbers: &Numbers) -> Vec<Entry> {
     let mut ends: FxHashMap<u32, u32> = FxHashMap::default();
     for access in function.accesses.iter().filter(|it| it.step.is_none()) {
-        if let Owner::Struct(id) = access.owner {
-            ends.insert(access.chain, id.0 + 1);
+        let number = struct_number(access.owner);
+        if number != 0 {
+            ends.insert(access.chain, number);
         }
     }
     let mut entries: Vec<Entry> = function

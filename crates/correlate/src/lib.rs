@@ -29,6 +29,7 @@ pub mod library;
 mod locals;
 mod macros;
 mod manner;
+pub mod members;
 pub mod mine;
 pub mod names;
 mod objects;
@@ -133,7 +134,8 @@ pub fn analyse(request: &Request, progress: &dyn Progress) -> Result<Analysis, E
 
 impl Analysis {
     /// Mines a tree that has been read.
-    pub fn new(tree: Tree, options: Options, progress: &dyn Progress) -> Self {
+    pub fn new(mut tree: Tree, options: Options, progress: &dyn Progress) -> Self {
+        tree.members.split(&mut tree.functions, options.max_popularity);
         let graph = Graph::new(&tree);
         let occurrences = Occurrences::new(&graph, &options);
         let rules = rules::correlations(&tree, &graph, &occurrences, &options, progress);

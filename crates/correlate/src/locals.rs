@@ -198,7 +198,8 @@ impl Walker<'_> {
             if by_value {
                 let root = self.local_root(name);
                 let holder = root.map_or(Holder::Elsewhere, Holder::Local);
-                self.literal(value, of, Object { base: self.object(name), root, holder });
+                let base = self.object(name);
+                self.literal(value, of, Object { base, root, holder, within: None });
             } else {
                 self.elements(value, of);
             }
@@ -227,7 +228,8 @@ impl Walker<'_> {
             match value {
                 Some(value) if value.kind() == "initializer_list" => {
                     let base = self.object(value);
-                    self.literal(value, of, Object { base, root: None, holder: Holder::Fresh });
+                    let object = Object { base, holder: Holder::Fresh, ..Object::ELSEWHERE };
+                    self.literal(value, of, object);
                 }
                 _ => self.visit(element),
             }
@@ -268,7 +270,7 @@ impl Walker<'_> {
             Some(list) => {
                 let inner = self.designated(*last, at, Mode::Part, object);
                 let path = self.object(pair);
-                self.literal(list, inner, Object { base: path, ..object });
+                self.literal(list, inner, Object { base: path, within: None, ..object });
             }
             None => {
                 if let Some(value) = value {

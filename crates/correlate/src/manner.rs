@@ -1,4 +1,5 @@
-//! The **manner** of a write: it steps a value on, empties it, sets a constant, or sets anything else.
+//! The **manner** of a write: it steps a value on, changes some of its bits, empties it, sets a
+//! constant, or sets anything else.
 //!
 //! Functions are compared by it. A hundred functions that fill in `base` and `len` together say
 //! little about one that only moves on (`len += n`) or lets go (`len = 0`).
@@ -15,10 +16,12 @@ impl Manners {
     const EMPTY: u8 = 2;
     const CONSTANT: u8 = 4;
     const VALUE: u8 = 8;
+    const BITS: u8 = 16;
 
     /// The manners of some writes.
     pub fn of<'a>(writes: impl Iterator<Item = &'a Access>, names: &Names) -> Self {
         let manner = |write: &Access| match write.value.map(|value| names.text(value)) {
+            _ if write.is_bits => Self::BITS,
             _ if write.kind.meets(Kind::READ) => Self::STEP,
             Some("0" | "NULL" | "nullptr" | "false" | "FALSE") => Self::EMPTY,
             Some(_) => Self::CONSTANT,
@@ -32,9 +35,9 @@ impl Manners {
         self.0 & other.0 != 0
     }
 
-    /// Whether it only steps the value on, or only empties it, or only sets a constant.
+    /// Whether it only steps the value on, only changes bits, only empties it or only sets a constant.
     pub fn is_special(self) -> bool {
-        matches!(self.0, Self::STEP | Self::EMPTY | Self::CONSTANT)
+        matches!(self.0, Self::STEP | Self::BITS | Self::EMPTY | Self::CONSTANT)
     }
 
     /// Whether it empties the value, among others.

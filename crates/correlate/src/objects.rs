@@ -115,6 +115,11 @@ impl Objects {
         self.sets[function as usize].iter().any(|(slot, _)| *slot == RESULT)
     }
 
+    /// Whether a function sets a variable in anything that it is handed or returns.
+    pub fn sets_any(&self, function: FunctionId, variable: Variable) -> bool {
+        self.sets[function as usize].iter().any(|(_, set)| *set == variable)
+    }
+
     /// Whether a call of `callee` sets a variable of the object `base` of the caller.
     pub fn sets(&self, call: &Call, callee: FunctionId, base: u32, variable: Variable) -> bool {
         let sets = &self.sets[callee as usize];

@@ -4,7 +4,7 @@
 //! that changes a single variable of an object that has long been complete. But a variable that is left
 //! out of a *new* object keeps what was in its memory before.
 
-use crate::access::{Access, Call, Origin};
+use crate::access::{Access, Call, Origin, Owner};
 use crate::conformance::{Context, writes};
 use crate::graph::{FunctionId, Variable};
 
@@ -62,12 +62,17 @@ pub(crate) fn is_unset(context: Context, function: FunctionId, x: Variable, y: V
     let facts = &tree.functions[function as usize];
     // In C++ a constructor may have run.
     if !tree.paths[facts.file as usize].ends_with(".c")
-        || graph.touches_whole(function, y).is_some()
+        || graph.touches_whole(tree, function, y).is_some()
     {
         return false;
     }
     let same_struct =
         graph.struct_number(x) != 0 && graph.struct_number(x) == graph.struct_number(y);
+    // Nobody sets an array as such.
+    let is_array = match graph.variables[y.0 as usize] {
+        (Owner::Struct(id), field) => tree.types.is_array(id, field),
+        _ => false,
+    };
     let links = &graph.links[function as usize];
     let mut own = writes(context, function, x).peekable();
     let is_unset = |write: &Access| {
@@ -82,7 +87,7 @@ pub(crate) fn is_unset(context: Context, function: FunctionId, x: Variable, y: V
         };
         object != 0 && !whole && !facts.calls.iter().zip(links).any(handed)
     };
-    same_struct && own.peek().is_some() && own.all(is_unset)
+    same_struct && !is_array && own.peek().is_some() && own.all(is_unset)
 }
 
 #[cfg(test)]

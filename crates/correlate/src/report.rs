@@ -156,6 +156,9 @@ impl Analysis {
             Exception::ZeroMeant => format!(
                 "the struct is zeroed, and {missing} is often set to zero elsewhere: zero may be meant"
             ),
+            Exception::Neighbour => {
+                format!("a neighbour in a list may get one new link, and keep {missing}")
+            }
             Exception::Relink => {
                 format!("{missing} counts what is linked, and this function may only move links")
             }

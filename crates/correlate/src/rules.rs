@@ -82,9 +82,9 @@ impl BySize {
         let Options { min_support, min_direct_support, min_confidence, .. } = options;
         let lower = |given, by_size, low| if small && by_size { low } else { given };
         Options {
-            min_support: lower(min_support, self.support, 5),
+            min_support: lower(min_support, self.support, 4),
             min_direct_support: lower(min_direct_support, self.direct_support, 3),
-            min_confidence: if small && self.confidence { 0.7 } else { min_confidence },
+            min_confidence: if small && self.confidence { 0.65 } else { min_confidence },
             ..options
         }
     }

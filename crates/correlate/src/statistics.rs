@@ -52,6 +52,9 @@ pub fn distribution(analysis: &Analysis) -> Distribution {
     let owner = |variable: &Variable| match analysis.graph.variables[variable.0 as usize].0 {
         Owner::Struct(id) => Some(analysis.tree.types.structure(id).name),
         Owner::Opaque(name) => Some(name),
+        Owner::Member(id) => {
+            Some(analysis.tree.types.structure(analysis.tree.members.get(id).outer).name)
+        }
         Owner::Global | Owner::Static(_) => None,
     };
     found.structs = peers.keys().filter_map(owner).collect::<FxHashSet<_>>().len();

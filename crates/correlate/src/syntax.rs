@@ -29,11 +29,14 @@ pub struct Typed {
     pub by_value: bool,
     /// Whether it is a pointer: what is written through it is not part of it, as array elements are.
     pub is_pointer: bool,
+    /// Whether it is a function, or a pointer to one.
+    pub is_callback: bool,
 }
 
 impl Typed {
     /// A type that nothing is known of.
-    pub const UNKNOWN: Self = Self { base: TypeName::Unknown, by_value: false, is_pointer: false };
+    pub const UNKNOWN: Self =
+        Self { base: TypeName::Unknown, by_value: false, is_pointer: false, is_callback: false };
 }
 
 /// The end of a declarator.
@@ -44,6 +47,8 @@ pub struct Declared<'t> {
     pub by_value: bool,
     /// Whether a pointer stands next to the name.
     pub is_pointer: bool,
+    /// Whether a function stands between the name and the type.
+    pub is_callback: bool,
     /// Whether the name is that of a function, not of a pointer to one.
     pub function: Option<Node<'t>>,
     /// Initial value.
@@ -121,14 +126,16 @@ fn last_named(node: Node) -> Option<Node> {
 impl Declared<'_> {
     /// The type of what is declared, given the specifier before it.
     pub fn typed(&self, base: TypeName) -> Typed {
-        Typed { base, by_value: self.by_value, is_pointer: self.is_pointer }
+        let Self { by_value, is_pointer, is_callback, .. } = *self;
+        Typed { base, by_value, is_pointer, is_callback }
     }
 }
 
 /// Follows a declarator down to the name; none if it has no name.
 pub fn declared(declarator: Node) -> Option<Declared> {
     let mut at = declarator;
-    let (mut by_value, mut is_pointer, mut function, mut value) = (true, false, None, None);
+    let (mut by_value, mut is_pointer, mut is_callback) = (true, false, false);
+    let (mut function, mut value) = (None, None);
     loop {
         match at.kind() {
             "identifier"
@@ -138,11 +145,13 @@ pub fn declared(declarator: Node) -> Option<Declared> {
             | "destructor_name"
             | "operator_name"
             | "primitive_type" => {
-                return Some(Declared { name: at, by_value, is_pointer, function, value });
+                let found =
+                    Declared { name: at, by_value, is_pointer, is_callback, function, value };
+                return Some(found);
             }
             "init_declarator" => value = at.child_by_field_name("value"),
             "function_declarator" => {
-                by_value = false;
+                (by_value, is_callback) = (false, true);
                 function = Some(at);
             }
             "pointer_declarator" => {

@@ -12,6 +12,7 @@ use crate::collect::Walker;
 use crate::declare::{Declarations, declare};
 use crate::library::Library;
 use crate::macros::{self, MacroBody, Macros};
+use crate::members::Members;
 use crate::names::Names;
 use crate::parse::parse;
 use crate::prepare::{
@@ -31,6 +32,8 @@ pub struct Tree {
     pub types: Types,
     /// All macros.
     macros: Macros,
+    /// Structs that are members of others, and whose fields are told apart by that.
+    pub members: Members,
     /// All functions, in file order.
     pub functions: Vec<Function>,
     /// Paths as shown, by file number.
@@ -135,6 +138,7 @@ pub fn read(sources: Sources, library: &Library, most_bytes: u64, progress: &dyn
         names,
         types,
         macros,
+        members: Members::default(),
         functions,
         paths,
         files: locations.len(),

@@ -175,6 +175,31 @@ impl Types {
         all
     }
 
+    /// Whether a field is a function or a pointer to one, also behind typedefs.
+    pub fn is_callback(&self, id: StructId, field: Name) -> bool {
+        let Some(mut at) = self.structure(id).fields.get(&field).copied() else { return false };
+        for _ in 0..8 {
+            let TypeName::Named(name) = at.base else { return at.is_callback };
+            match self.typedefs.get(&name).map(Vec::as_slice) {
+                Some([(_, next), ..]) if !at.is_callback => at = *next,
+                _ => return at.is_callback,
+            }
+        }
+        false
+    }
+
+    /// Whether a field is an array.
+    pub fn is_array(&self, id: StructId, field: Name) -> bool {
+        let typed = self.structure(id).fields.get(&field);
+        typed.is_some_and(|it| !it.by_value && !it.is_pointer && !it.is_callback)
+    }
+
+    /// Whether a field links objects of one kind: it points to another object of its own struct.
+    pub fn is_link(&self, id: StructId, field: Name) -> bool {
+        let typed = self.structure(id).fields.get(&field);
+        typed.is_some_and(|it| it.is_pointer && self.only(it.base, 0) == Some(id))
+    }
+
     /// The struct of a name that only one has.
     fn only(&self, name: TypeName, depth: usize) -> Option<StructId> {
         let (TypeName::Tag(name) | TypeName::Named(name)) = name else { return None };

@@ -60,6 +60,8 @@ pub enum Exception {
     ZeroMeant,
     /// It moves links, and the missing variable counts what is linked.
     Relink,
+    /// It sets one link of a neighbour, and the missing variable is another link of it.
+    Neighbour,
 }
 
 impl Violation {
@@ -84,6 +86,12 @@ impl Violation {
 /// How much more likely a bug is where the missing variable of a new object keeps what was in its memory
 /// before: whoever reads it reads nonsense.
 const UNSET: f64 = 3.0;
+
+/// How much less likely one is where the missing variable is a function to call.
+const CALLBACK: f64 = 0.25;
+
+/// How much less two variables say that belong to two objects, or to two structs.
+const APART: f64 = 0.25;
 
 /// Finds and ranks the violations of `rules`.
 ///
@@ -148,7 +156,14 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
         let agreement = peers::agreement(context, it.function, it.missing, &written);
         let forgotten = f64::from(forgotten[&it.function]);
         it.weight *= broken.sqrt() * share * agreement / (forgotten * forgotten);
-        it.weight *= if it.is_unset { UNSET } else { 1.0 };
+        it.weight *= match it.is_unset {
+            true => UNSET,
+            false if is_callback(context, it.missing) => CALLBACK,
+            false => 1.0,
+        };
+        let owner = |variable| context.graph.struct_number(variable);
+        let is_own = |written: &Variable| owner(*written) == owner(it.missing);
+        it.weight *= if written.iter().any(is_own) { 1.0 } else { APART };
     });
     for it in &mut found {
         let file = context.tree.functions[it.function as usize].file;
@@ -158,10 +173,17 @@ pub(crate) fn violations(context: Context, rules: &[Rule]) -> Vec<Violation> {
     found
 }
 
+/// Whether a variable is a function to call: one that is not wanted is rightly left out.
+fn is_callback(context: Context, variable: Variable) -> bool {
+    match context.graph.variables[variable.0 as usize] {
+        (Owner::Struct(id), field) => context.tree.types.is_callback(id, field),
+        _ => false,
+    }
+}
+
 /// How much the direct supporters of a rule say: those that access both variables of one object more
 /// than those that access two objects, which may meet by chance.
 fn trust(rule: &Rule) -> f64 {
-    const APART: f64 = 0.25;
     let same = f64::from(rule.same_object.min(rule.direct));
     same + APART * (f64::from(rule.direct) - same)
 }
@@ -227,12 +249,14 @@ impl Search<'_> {
             .collect();
         let manners: Vec<_> = obey.iter().map(|it| self.manners(*it)).collect();
         let origins: Vec<_> = obey.iter().map(|it| self.origins(*it)).collect();
+        let certainty = self.certainty(&obey);
         let guilty = sites.iter().filter(is_guilty).map(|site| Guilty {
             function: site.function,
             line: site.alone.unwrap_or(site.left_line),
             is_partial: site.alone.is_some(),
             likeness: self.manners_at(site).likeness(&manners)
-                * self.origins_at(site).likeness(&origins),
+                * self.origins_at(site).likeness(&origins)
+                * certainty,
             is_unset: site.alone.is_none()
                 && origins::is_unset(self.context, site.function, self.x, self.y),
             exception: self
@@ -241,6 +265,7 @@ impl Search<'_> {
                 .or_else(|| self.manner_exception(self.manners_at(site), &manners))
                 .or_else(|| self.other_value(site.function, &obey))
                 .or_else(|| self.relink(site.function, &obey))
+                .or_else(|| self.neighbour(site))
                 .or_else(|| self.existing(self.origins_at(site), &origins))
                 .or_else(|| self.single(site, &obey)),
         });
@@ -337,7 +362,9 @@ impl Search<'_> {
     /// is what those who set it often set it to.
     fn zero_meant(&self, function: FunctionId, obey: &[FunctionId]) -> Option<Exception> {
         const OFTEN: usize = 5;
-        if self.context.graph.touches_whole(function, self.y) != Some(How::Zeroed) {
+        if self.context.graph.touches_whole(self.context.tree, function, self.y)
+            != Some(How::Zeroed)
+        {
             return None;
         }
         let set: Vec<Manners> = obey
@@ -356,7 +383,11 @@ impl Search<'_> {
         const HARDLY: usize = 10;
         let alike = others.iter().filter(|it| it.meets(own)).count();
         let is_alone = others.len() >= FEW && HARDLY * alike < others.len();
-        (is_alone && own.is_special()).then_some(Exception::Manner)
+        // Who clears one field of a value is to clear the others, even if all others only fill it in.
+        let owner = |variable: Variable| self.context.graph.variables[variable.0 as usize].0;
+        let is_one_value =
+            matches!(owner(self.x), Owner::Member(_)) && owner(self.x) == owner(self.y);
+        (is_alone && own.is_special() && !is_one_value).then_some(Exception::Manner)
     }
 
     /// The name that the function sets `x` to, if `x` is a tag: those who obey set it to names as well,
@@ -409,6 +440,33 @@ impl Search<'_> {
         let changes = has_word(tree.names.text(facts.name), &OWN)
             || called.any(|name| has_word(tree.names.text(name), &CALLED));
         (is_count && !changes).then_some(Exception::Relink)
+    }
+
+    /// Whether both variables are links of one struct, which the function sets together elsewhere: where a
+    /// node is put between two others, these get one new link each.
+    fn neighbour(&self, site: &Site) -> Option<Exception> {
+        let Context { tree, graph, .. } = self.context;
+        let is_link = |variable: Variable| match graph.variables[variable.0 as usize] {
+            (Owner::Struct(id), field) => tree.types.is_link(id, field),
+            _ => false,
+        };
+        let is_meant = site.alone.is_some() && is_link(self.x) && is_link(self.y);
+        is_meant.then_some(Exception::Neighbour)
+    }
+
+    /// The share of those who obey that access `y` wherever they write `x`; others do on a condition of
+    /// their own, so that it may as well be left out. From nearly 0 to 1.
+    fn certainty(&self, obey: &[FunctionId]) -> f64 {
+        const REST: f64 = 0.1;
+        let is_certain = |function: &&FunctionId| {
+            let facts = &self.context.tree.functions[**function as usize];
+            let entries = self.context.graph.entries(**function, self.y);
+            self.writes(**function).any(|write| {
+                entries.iter().any(|it| it.via == 0 && facts.is_around(it.branch, write.branch))
+            })
+        };
+        let certain = obey.iter().filter(is_certain).count() as f64;
+        (certain / obey.len().max(1) as f64 + REST) / (1.0 + REST)
     }
 
     fn only_value(&self, function: FunctionId) -> Option<Name> {

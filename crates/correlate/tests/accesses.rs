@@ -43,6 +43,10 @@ fn owner(names: &Names, tree: &Tree, owner: Owner) -> String {
     match owner {
         Owner::Struct(id) => format!("{}::", names.text(tree.types.structure(id).name)),
         Owner::Opaque(name) => format!("{}::", names.text(name)),
+        Owner::Member(id) => {
+            let member = tree.members.get(id);
+            format!("{}::", names.text(tree.types.structure(member.inner).name))
+        }
         Owner::Global | Owner::Static(_) => String::new(),
     }
 }

@@ -2,7 +2,8 @@
 //! all states have been seen.
 //!
 //! Several *courses* are followed side by side: histories in which operations are interrupted once,
-//! twice, or as often as they like, with few or many different arguments. Each course goes from one
+//! twice, or as often as they like, or in which one operation is interrupted by others that are not,
+//! with few or many different arguments. Each course goes from one
 //! operation to two, three and so on; the one that has cost least so far goes on next, until a
 //! counterexample is found or the bound is used up. Most counterexamples need few interruptions,
 //! and some need many operations.
@@ -68,11 +69,21 @@ pub struct Searched {
     pub ended: Vec<bool>,
 }
 
+/// When an operation may be interrupted that could go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Interruptions {
+    /// Always.
+    Any,
+    /// So often in the history.
+    AtMost(usize),
+    /// As often as it likes, but it is the only one in the history.
+    OfOne,
+}
+
 /// Histories of one kind.
 #[derive(Clone, Copy)]
 struct Course {
-    /// How often an operation may be interrupted that could go on.
-    interruptions: Option<usize>,
+    interruptions: Interruptions,
     /// Whether arguments are many.
     wide: bool,
     /// How many operations come next.
@@ -86,13 +97,14 @@ struct Course {
 
 /// The kinds of histories, the most promising first. Those without interruptions show something only
 /// where there is an object that the operations are held against.
-const COURSES: [(Option<usize>, bool); 6] = [
-    (None, true),
-    (Some(0), false),
-    (Some(1), false),
-    (Some(2), false),
-    (None, false),
-    (Some(2), true),
+const COURSES: [(Interruptions, bool); 7] = [
+    (Interruptions::Any, true),
+    (Interruptions::AtMost(0), false),
+    (Interruptions::AtMost(1), false),
+    (Interruptions::AtMost(2), false),
+    (Interruptions::OfOne, false),
+    (Interruptions::Any, false),
+    (Interruptions::AtMost(2), true),
 ];
 
 /// Looks for a history that no sequential order explains.
@@ -115,7 +127,7 @@ pub fn search(program: &Program, bound: Bound) -> Searched {
         operations: 1,
         last: 0,
         spent: 0,
-        open: interruptions != Some(0) || program.meaning.is_some(),
+        open: interruptions != Interruptions::AtMost(0) || program.meaning.is_some(),
     });
     while let Some(course) = courses.iter_mut().filter(|one| one.open).min_by_key(|one| one.spent) {
         let (monitor, ways) = &mut monitors[usize::from(course.wide)];
@@ -137,7 +149,7 @@ pub fn search(program: &Program, bound: Bound) -> Searched {
                 break;
             }
             Found::Nothing => {
-                if course.interruptions.is_none() && course.wide {
+                if course.interruptions == Interruptions::Any && course.wide {
                     searched.operations = course.operations;
                 }
                 // With one more operation nothing more can happen.
@@ -145,7 +157,7 @@ pub fn search(program: &Program, bound: Bound) -> Searched {
                 course.last = search.visits.len();
                 course.operations += 1;
                 course.open = course.operations <= bound.operations && !exhausted;
-                if exhausted && course.interruptions.is_none() && course.wide {
+                if exhausted && course.interruptions == Interruptions::Any && course.wide {
                     searched.operations = bound.operations;
                     break;
                 }
@@ -197,9 +209,31 @@ struct State {
     begun: usize,
     /// The ways to explain what was seen; `None` if there is none.
     ways: Option<Ways>,
-    /// Who ran last, and how many interruptions are still allowed; not looked at without a limit.
+    /// Who ran last and has not ended; 0 if that does not matter.
     running: usize,
+    /// How many interruptions are still allowed, or the only operation that may be interrupted, 0 if it is
+    /// not known yet; not looked at without a limit.
     left: usize,
+}
+
+impl State {
+    /// Whether the operation that ran last may be interrupted.
+    fn may_interrupt(&self, interruptions: Interruptions) -> bool {
+        match interruptions {
+            Interruptions::Any => true,
+            Interruptions::AtMost(_) => self.left > 0,
+            Interruptions::OfOne => self.left == 0 || self.left == self.running,
+        }
+    }
+
+    /// Notes that it is.
+    fn interrupt(&mut self, interruptions: Interruptions) {
+        match interruptions {
+            Interruptions::Any => {}
+            Interruptions::AtMost(_) => self.left -= 1,
+            Interruptions::OfOne => self.left = self.running,
+        }
+    }
 }
 
 /// How a state was reached: from which visit, and as which of its successors.
@@ -218,7 +252,7 @@ struct Search<'w, 's> {
     world: &'w World<'w>,
     monitor: &'s mut Monitor<'w>,
     operations: usize,
-    interruptions: Option<usize>,
+    interruptions: Interruptions,
     limits: Limits,
     visits: Vec<Visit>,
     ended: Vec<bool>,
@@ -246,7 +280,7 @@ impl<'w, 's> Search<'w, 's> {
 
     fn start(&self, ways: Ways) -> State {
         let machine = Rc::new(Machine::start(self.world.program));
-        let left = self.interruptions.unwrap_or(0);
+        let left = if let Interruptions::AtMost(most) = self.interruptions { most } else { 0 };
         State { machine, live: Vec::new(), begun: 0, ways: Some(ways), running: 0, left }
     }
 
@@ -293,25 +327,27 @@ impl<'w, 's> Search<'w, 's> {
         let mut found = Vec::new();
         let running = state.live.iter().position(|one| one.number == state.running);
         let running = running.filter(|&at| !self.has_ended(&state.live[at]));
-        let goes_on = running.filter(|_| self.interruptions.is_some());
+        let goes_on = running.filter(|_| self.interruptions != Interruptions::Any);
         if let Some(at) = goes_on {
             self.advance(state.clone(), at, &mut found);
         }
         let interrupts = !found.is_empty();
         self.flushes(state, &mut found);
-        if interrupts && state.left == 0 {
+        if interrupts && !state.may_interrupt(self.interruptions) {
             return found;
         }
         let mut from = state.clone();
-        from.left -= usize::from(interrupts);
+        if interrupts {
+            from.interrupt(self.interruptions);
+        }
         for at in 0..state.live.len() {
             if goes_on != Some(at) && !self.has_ended(&state.live[at]) {
                 self.advance(from.clone(), at, &mut found);
             }
         }
         // Without interruptions operations run one after the other, and none is left standing.
-        let waits =
-            self.interruptions == Some(0) && state.live.iter().any(|one| !self.has_ended(one));
+        let waits = self.interruptions == Interruptions::AtMost(0)
+            && state.live.iter().any(|one| !self.has_ended(one));
         if state.begun < self.operations && !waits {
             self.begin(&from, &mut found);
         }
@@ -438,6 +474,9 @@ impl<'w, 's> Search<'w, 's> {
     fn end(&mut self, state: &mut State, instance: &Instance) {
         let operation = &self.world.program.operations[instance.operation];
         self.ended[instance.operation] = true;
+        if state.running == instance.number {
+            state.running = 0;
+        }
         let open: Vec<Open> = state
             .live
             .iter()
@@ -516,7 +555,8 @@ impl<'w, 's> Search<'w, 's> {
                 ..(**instance).clone()
             });
             next.machine = Rc::new(outcome.machine);
-            next.running = if self.interruptions.is_some() { instance.number } else { 0 };
+            let limited = self.interruptions != Interruptions::Any;
+            next.running = if limited { instance.number } else { 0 };
             next
         });
         after.collect()

@@ -162,6 +162,9 @@ pub fn accesses(analysis: &Analysis) -> String {
             let owner = match access.owner {
                 Owner::Struct(it) => tree.names.text(tree.types.structure(it).name),
                 Owner::Opaque(it) => tree.names.text(it),
+                Owner::Member(it) => {
+                    tree.names.text(tree.types.structure(tree.members.get(it).inner).name)
+                }
                 Owner::Global | Owner::Static(_) => "",
             };
             let line = json!({
