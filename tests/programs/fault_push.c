@@ -1,6 +1,6 @@
 // build: -O1
-// Calls to what is no address, with a stack that takes no return address: processors that push it
-// first fault at the stack, others at the branch.
+// Calls to what is no address, with a stack that takes no return address: those fault at the stack, also on
+// processors that leave nothing pushed when they fault at the branch.
 #include "check.h"
 #include <setjmp.h>
 #include <signal.h>

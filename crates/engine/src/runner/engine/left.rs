@@ -175,16 +175,19 @@ fn slice_ended(engine: &mut Engine, thread: &mut Thread) {
 }
 
 impl Engine {
-    /// An indirect branch has found that its target is no address: on some processors a call has
-    /// pushed its return address by then, or faults because it cannot: the fault of that push.
+    /// An indirect branch has found that its target is no address. A call faults at its stack first, where that takes no
+    /// return address; on some processors it has pushed it by the time it faults at the target.
     fn push_before_fault(&mut self) -> Option<SignalInfo> {
         let registers = &self.cpu.registers;
         let branch = self.decode_one(registers.pc);
-        if !(self.config.quirks.call_pushes && branch.is_call_near_indirect()) {
+        if !branch.is_call_near_indirect() {
             return None;
         }
         let slot = registers.general[4].wrapping_sub(8);
-        let bytes = branch.next_ip().to_le_bytes();
+        let mut bytes = branch.next_ip().to_le_bytes();
+        if !self.config.quirks.call_pushes && !Checked.read(slot, &mut bytes) {
+            return Some(self.stack_fault(slot));
+        }
         if Checked.write(slot, &bytes) {
             return None;
         }
