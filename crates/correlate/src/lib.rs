@@ -2,8 +2,8 @@
 //!
 //! The tree need not build. [`analyse`] runs the whole chain:
 //! `sources` finds files, `prepare` and `macros` make them palatable, `parse` and `declare` learn
-//! the types, `collect` and its helpers note every access (`tree` drives these passes), `graph`
-//! links callers to callees, `objects` follows the structs that they hand to each other, `mine`, `occurrences`, `rules` and `judge` find the correlations,
+//! the types, `collect` and its helpers note every access (`tree` drives these passes), `members`
+//! splits what is popular, `graph` links callers to callees, `objects` follows the structs that they hand to each other, `mine`, `occurrences`, `rules` and `judge` find the correlations,
 //! `conformance` says who obeys one and who does not, `violations` lists the functions that break one, which `manner`, `origins` and
 //! `peers` help to rank. `report` turns
 //! those into findings, `baseline` holds a tree against an earlier report, `database` keeps correlations on disk for later analyses, `suppress` holds

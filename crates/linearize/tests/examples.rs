@@ -51,8 +51,8 @@ const STRUCTURES: &[(&str, bool)] = &[
     ("walking_set", false),
 ];
 
-/// A mutant whose shortest counterexample is too long to be found within the bound.
-const OUT_OF_REACH: &str = "double_collect_no_versions.lin";
+/// A mutant whose shortest counterexample has eight operations and takes more states than the others.
+const LONG: (&str, usize) = ("double_collect_no_versions.lin", 1_500_000);
 
 /// States alone bound these tests, so that they find the same on a slow machine.
 const BOUND: Bound = Bound {
@@ -124,8 +124,9 @@ fn the_structures_run_and_have_no_counterexample() {
 fn every_mutant_is_refuted() {
     let mutants = files(&folder().join("mutants"));
     assert!(mutants.len() >= 25, "only {} mutants", mutants.len());
-    for path in mutants.into_iter().filter(|path| !path.ends_with(OUT_OF_REACH)) {
-        let judgement = judge(&load(&path), BOUND);
+    for path in mutants {
+        let states = if path.ends_with(LONG.0) { LONG.1 } else { BOUND.states };
+        let judgement = judge(&load(&path), Bound { states, ..BOUND });
         let Verdict::Refuted { searched, .. } = judgement.verdict else {
             panic!("{}: {:?}", path.display(), judgement.verdict);
         };
@@ -151,13 +152,12 @@ fn the_page_says_what_is_true() {
     }
     let (right, wrong) = (STRUCTURES.len(), files(&folder().join("mutants")).len());
     let proved = STRUCTURES.iter().filter(|(_, proved)| *proved).count();
-    let refuted = wrong - 1;
     for said in [
         format!("| {right} right | {proved} ({} %)", 100 * proved / right),
-        format!("| {wrong} wrong | 0 | {refuted} ("),
+        format!("| {wrong} wrong | 0 | {wrong} ("),
         format!("the 13 structures of the reference (its Table 6.1) and {} others", right - 13),
         format!("`mutants/` has {wrong}"),
-        OUT_OF_REACH.to_owned(),
+        LONG.0.to_owned(),
     ] {
         assert!(page.contains(&said), "the page does not say {said:?}");
     }
