@@ -48,8 +48,8 @@ pub(super) fn flows(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
         M::Pshufd => shuffled(builder),
         M::Vinserti128 | M::Vinsertf128 => inserted(builder),
         M::Vextracti128 | M::Vextractf128 => extracted(builder),
-        M::Pinsrb | M::Pinsrw | M::Pinsrd | M::Pinsrq => element_in(builder),
-        M::Pextrb | M::Pextrw | M::Pextrd | M::Pextrq => element_out(builder),
+        M::Pinsrd | M::Pinsrq => element_in(builder),
+        M::Pextrd | M::Pextrq => element_out(builder),
         mnemonic if is_scalar(mnemonic) => scalar(builder),
         mnemonic => by_lane(builder, lane_bytes(mnemonic)?),
     }
@@ -224,12 +224,8 @@ fn extracted(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
 }
 
 fn element_bytes(builder: &MeaningBuilder<'_>) -> u8 {
-    match builder.instruction.mnemonic() {
-        Mnemonic::Pinsrb | Mnemonic::Pextrb => 1,
-        Mnemonic::Pinsrw | Mnemonic::Pextrw => 2,
-        Mnemonic::Pinsrq | Mnemonic::Pextrq => 8,
-        _ => 4,
-    }
+    let eight = [Mnemonic::Pinsrq, Mnemonic::Pextrq].contains(&builder.instruction.mnemonic());
+    if eight { 8 } else { 4 }
 }
 
 fn element_in(builder: &MeaningBuilder<'_>) -> Option<Vec<Flow>> {
@@ -336,22 +332,18 @@ fn is_immediate(kind: OpKind) -> bool {
 fn lane_bytes(mnemonic: Mnemonic) -> Option<u8> {
     let name = name(mnemonic);
     let base = name.strip_prefix('v').unwrap_or(&name);
-    // Bit fields of two bytes are changed in a vector register, whatever is above them there.
-    let two = ["pand", "pandn", "por", "pxor"];
     let four = [
-        "paddb", "paddw", "paddd", "psubb", "psubw", "psubd", "pmullw", "pmulld", "pcmpeqb",
-        "pcmpeqw", "pcmpeqd", "pcmpgtb", "pcmpgtw", "pcmpgtd", "pminub", "pminud", "pminsd",
-        "pminsw", "pmaxub", "pmaxud", "pmaxsd", "pmaxsw", "pavgb", "pavgw", "addps", "subps",
-        "mulps", "divps", "minps", "maxps", "andps", "andnps", "orps", "xorps", "andpd", "andnpd",
-        "orpd", "xorpd",
+        "paddb", "paddw", "paddd", "psubb", "psubw", "psubd", "pmullw", "pmulld", "pand", "pandn",
+        "por", "pxor", "pcmpeqb", "pcmpeqw", "pcmpeqd", "pcmpgtb", "pcmpgtw", "pcmpgtd", "pminub",
+        "pminud", "pminsd", "pminsw", "pmaxub", "pmaxud", "pmaxsd", "pmaxsw", "pavgb", "pavgw",
+        "addps", "subps", "mulps", "divps", "minps", "maxps", "andps", "andnps", "orps", "xorps",
+        "andpd", "andnpd", "orpd", "xorpd",
     ];
     let eight = [
         "paddq", "psubq", "pcmpeqq", "pcmpgtq", "addpd", "subpd", "mulpd", "divpd", "minpd",
         "maxpd",
     ];
-    if two.contains(&base) {
-        Some(2)
-    } else if four.contains(&base) {
+    if four.contains(&base) {
         Some(4)
     } else if eight.contains(&base) {
         Some(8)
