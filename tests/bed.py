@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOOL = ROOT / "target/x86_64-unknown-linux-gnu/release/whydunit"
 OUR_FAULT = 70
 FAULT_WORDS = (b"fault of our own", b"panicked at")
-MODES = ("plain", "count", "trace", "ticks", "shadow")
+MODES = ("plain", "count", "trace", "ticks", "shadow", "rules")
 
 
 def prefix(tool, mode, counts=None, stats=None, flags=()):
@@ -34,6 +34,9 @@ def prefix(tool, mode, counts=None, stats=None, flags=()):
         words += ["count", "--json"] + (["-o", str(counts)] if counts else [])
     elif mode == "plain":
         words += ["run", "--rules", "none"]
+    elif mode == "rules":
+        # As people type it.
+        words += ["run", "--json", "-o", str(counts or "/dev/null")]
     else:
         observed = {"trace": "memory"}.get(mode, mode)
         words += ["run", "--observe", observed] + (["--stats", str(stats)] if stats else [])

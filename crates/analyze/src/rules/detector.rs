@@ -9,6 +9,7 @@ mod calls;
 mod finding;
 mod kernel;
 mod library;
+mod scans;
 mod window;
 
 use super::evaluate::{self, Truth, Values};
@@ -33,6 +34,7 @@ use base::allocator::{Allocator, Allocators, Family, Role};
 pub use kernel::{Absent, Buffers};
 use library::{Judged, Library};
 use rustc_hash::FxHashMap;
+use scans::Scans;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -107,6 +109,7 @@ pub struct Detector {
     unknown: BTreeSet<u64>,
     /// Whether blocks of pointers are guessed.
     guesses: bool,
+    scans: Scans,
     hits: Hits,
 }
 
@@ -146,6 +149,7 @@ impl Detector {
             suspects: Vec::new(),
             unknown: BTreeSet::new(),
             guesses: false,
+            scans: Scans::default(),
             hits: Hits::default(),
         };
         detector.rescreen();

@@ -10,7 +10,7 @@
 //! }
 //! ```
 //! Kinds of Memcheck and Helgrind stand for the rules and kinds of findings that are the same; `Whydunit:RULE` names
-//! one. The thread sanitizer's lines (`race:PATTERN`) are read by [`read_sanitizer`].
+//! one, `Whydunit:RULE/allocated` the same by the calls that made the block. The thread sanitizer's lines (`race:PATTERN`) are read by [`read_sanitizer`].
 
 /// A frame as suppressions see it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -195,10 +195,16 @@ pub fn read_sanitizer(text: &str) -> Result<Vec<Suppression>, String> {
 }
 
 impl Suppression {
+    /// Whether it speaks of a rule.
+    #[must_use]
+    pub fn is_about(&self, rule: &str) -> bool {
+        self.rules.iter().any(|known| known == rule)
+    }
+
     /// Whether a finding of a rule with this stack is not to be shown.
     #[must_use]
     pub fn covers(&self, rule: &str, stack: &[NamedFrame]) -> bool {
-        self.rules.iter().any(|known| known == rule) && matches(&self.lines, stack)
+        self.is_about(rule) && matches(&self.lines, stack)
     }
 }
 

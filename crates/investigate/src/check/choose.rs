@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn rules_are_found_by_file_and_by_name() {
         assert_eq!(Choice::default().named("double_free").expect("shipped").len(), 1);
-        assert_eq!(Choice::default().named("memory").expect("shipped").len(), 5);
+        assert_eq!(Choice::default().named("memory").expect("shipped").len(), 6);
         assert!(Choice::default().named("all").expect("shipped").len() > 15);
         let error = Choice::default().named("double-fre").expect_err("unknown").to_string();
         assert!(error.contains("did you mean `double-free`?"), "{error}");

@@ -23,6 +23,9 @@ const SAME_FRAMES: usize = 6;
 /// Other places of a finding that are kept.
 const MOST_PLACES: usize = 32;
 
+/// Behind the name of a rule in a suppression: its calls are those that made the block.
+const ALLOCATED: &str = "/allocated";
+
 /// The rule about pointers that lead nowhere.
 const NULL: &str = "null-pointer";
 
@@ -341,6 +344,10 @@ impl RuleFindings {
         }
         let program = modules.program();
         for hit in detector.hits() {
+            if detector.is_of_scan(hit) && sets_scans_aside(suppressions) {
+                self.set_scan_aside();
+                continue;
+            }
             self.add((process, located), hit, &program, suppressions);
         }
     }
@@ -357,7 +364,9 @@ impl RuleFindings {
             self.located.entry(process).or_insert_with(|| located.clone());
         }
         let named = named(report::origin(hit), program);
-        if self.is_set_aside(&hit.rule, &named, suppressions) {
+        if self.is_set_aside(&hit.rule, &named, suppressions)
+            || self.is_set_aside_by_block(hit, program, suppressions)
+        {
             return;
         }
         let when = |stamp| located.and_then(|located| located.when(stamp));
@@ -375,6 +384,12 @@ impl RuleFindings {
             fatal: false,
             finding,
         });
+    }
+
+    /// A collector has looked through the stack.
+    pub(super) fn set_scan_aside(&mut self) {
+        let why = "a collector looks through the stack for whatever may be a pointer";
+        *self.set_aside.entry(why.to_owned()).or_default() += 1;
     }
 
     /// Without what a rule found that nobody chose.
@@ -398,6 +413,29 @@ impl RuleFindings {
         }
         true
     }
+}
+
+impl RuleFindings {
+    /// Whether nobody wants to see what is found about a block, by who made it.
+    fn is_set_aside_by_block(
+        &mut self,
+        hit: &Hit,
+        program: &Program,
+        suppressions: &[Suppression],
+    ) -> bool {
+        let rule = format!("{}{ALLOCATED}", hit.rule);
+        let concerned: Vec<Suppression> =
+            suppressions.iter().filter(|one| one.is_about(&rule)).cloned().collect();
+        let made = hit.block.as_ref().filter(|_| !concerned.is_empty());
+        made.is_some_and(|block| {
+            self.is_set_aside(&rule, &named(&block.allocated, program), &concerned)
+        })
+    }
+}
+
+/// Whether what is harmless by design is set aside.
+pub(super) fn sets_scans_aside(suppressions: &[Suppression]) -> bool {
+    suppressions.iter().any(|one| one.shipped)
 }
 
 fn digest(stack: &[u64]) -> u64 {

@@ -3,7 +3,7 @@
 //! does (`analyze::rules::machine::window`).
 
 use super::choose::Chosen;
-use super::findings::RuleFindings;
+use super::findings::{self, RuleFindings};
 use super::modules::Modules;
 use super::recorded::mapped;
 use super::watch::{Located, Watch, fault};
@@ -31,8 +31,9 @@ const LONGEST: u64 = 1 << 23;
 /// What the others have of that.
 const PARTS: [u64; 3] = [64, 8, 1];
 
-/// Ticks behind a suspicion that are followed too: a wrong address is used somewhat later than it is made.
-const BEHIND: u64 = 64;
+/// Ticks behind a suspicion that are followed too: a wrong address is used somewhat later than it is made, and a
+/// collector is told by how it goes on.
+const BEHIND: u64 = 256;
 
 /// Frames that are looked for where a window begins.
 const FRAMES: usize = 64;
@@ -131,6 +132,7 @@ pub fn decide(
     let open = open.iter().filter(undecided).count();
     let mut decided = Decided { found: RuleFindings::default(), open };
     decided.found.broken = checker.broken;
+    checker.scans.iter().for_each(|_| decided.found.set_scan_aside());
     let program = checker.modules.program();
     let located = Located::of(session.recording(), start.process);
     for hit in &hits {
@@ -170,6 +172,10 @@ struct WindowChecker {
     broken: bool,
     /// Ticks that may still be followed.
     left: u64,
+    /// What collectors did that look through the stack: rules and instructions.
+    scans: BTreeSet<(String, u64)>,
+    /// Whether that is set aside.
+    sets_aside: bool,
 }
 
 /// Where a window may begin.
@@ -191,7 +197,9 @@ impl WindowChecker {
         // Windows begin at snapshots of their own.
         line.limit_checkpoints(0);
         let (fresh, left) = (Stream::new(detector), u64::MAX);
-        Ok(Self { line, plan, allocations, modules, fresh, broken: false, left })
+        let (broken, scans) = (false, BTreeSet::new());
+        let sets_aside = findings::sets_scans_aside(&chosen.suppressions);
+        Ok(Self { line, plan, allocations, modules, fresh, broken, left, scans, sets_aside })
     }
 
     /// Goes through the run and leaves snapshots at these times.
@@ -221,7 +229,7 @@ impl WindowChecker {
         let Some(snapshot) = self.affordable(suspect, begin, snapshots) else { return Ok(()) };
         let stream = self.follow(suspect, snapshot, false)?;
         let verdict = verdict(suspect, &stream, begin == 0);
-        stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        self.keep_all(hits, &stream);
         answer.decided |= !matches!(verdict, Verdict::Open);
         answer.complete =
             matches!(verdict, Verdict::Found { cut: false } | Verdict::Nothing) || begin == 0;
@@ -244,8 +252,19 @@ impl WindowChecker {
         }
         let Some(snapshot) = self.affordable(suspect, begin, snapshots) else { return Ok(false) };
         let stream = self.follow(suspect, snapshot, true)?;
-        stream.detector().hits().iter().for_each(|hit| keep(hits, hit));
+        self.keep_all(hits, &stream);
         Ok(matches!(verdict(suspect, &stream, false), Verdict::Found { .. }))
+    }
+
+    /// Keeps what a stream has found, but for what a collector does on purpose.
+    fn keep_all(&mut self, hits: &mut Vec<Hit>, stream: &Stream) {
+        let detector = stream.detector();
+        for hit in detector.hits() {
+            match self.sets_aside && detector.is_of_scan(hit) {
+                true => self.scans.extend(hit.stack.first().map(|pc| (hit.rule.clone(), *pc))),
+                false => keep(hits, hit),
+            }
+        }
     }
 
     /// Where a window begins, if there is enough left to follow it. The shortest ones always are.

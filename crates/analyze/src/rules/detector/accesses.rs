@@ -72,6 +72,9 @@ impl Detector {
         if over_reads && self.may_read_ahead(code.pc, access, &pointer) {
             return;
         }
+        if pointer_state == PointerState::Outside {
+            self.reads_beyond(code.pc, access, pointer.block);
+        }
         let at = At {
             pc: code.pc,
             values: vec![Value::Pointer(pointer)],

@@ -17,6 +17,8 @@ pub struct Frame {
     pub block: Option<BlockId>,
     /// The blocks of variables in it whose addresses were taken, by their numbers.
     pub locals: Vec<(u32, BlockId)>,
+    /// Whether the function has moved its return address.
+    pub moved: bool,
     /// The blocks of variables that are below the stack pointer by now.
     pub given_back: Vec<BlockId>,
     /// What was made room for while it runs (`alloca`, arrays of variable length), outermost first.
@@ -56,7 +58,8 @@ impl Calls {
         mut left: impl FnMut(BlockId),
     ) {
         let (locals, given_back, dynamic) = Default::default();
-        let frame = Frame { pc, block: None, locals, given_back, dynamic, callers_frame };
+        let moved = false;
+        let frame = Frame { pc, block: None, locals, moved, given_back, dynamic, callers_frame };
         self.0.call(slot, frame, |gone| gone.data.blocks().for_each(&mut left));
     }
 
@@ -98,6 +101,12 @@ impl Calls {
     pub fn waits_at(&self, slot: u64) -> Option<u64> {
         let inner = self.0.iter().take_while(|frame| frame.slot < slot).last()?;
         self.pc_in(slot, inner.data.pc).map(|_| inner.data.pc)
+    }
+
+    /// How many return addresses stand between two addresses.
+    #[must_use]
+    pub fn frames_between(&self, first: u64, last: u64) -> usize {
+        self.0.iter().filter(|frame| (first..=last).contains(&frame.slot)).count()
     }
 
     /// Whether addresses of variables of the innermost function were taken.

@@ -4,7 +4,7 @@
 use super::bitwise::{Bitwise, Constants};
 use super::locals::UNKNOWN;
 use super::registers;
-use crate::semantics::{Flow, Form, How, Meaning, Side, Span};
+use crate::semantics::{Flow, Form, How, Meaning, Parts, Side, Span, parts};
 use iced_x86::{
     ConditionCode, Decoder, DecoderOptions, Instruction, InstructionInfoFactory, Mnemonic,
     OpAccess, OpKind, Register,
@@ -229,6 +229,26 @@ impl Transport {
     }
 }
 
+/// Compilers change bit fields of two bytes in a vector register: PINSRW, PAND, and of four bytes that MOVD takes out two are
+/// stored. What stood above them in the lane, of which nothing smaller is known, then does not count.
+fn forget_above(instruction: &Instruction, meaning: &mut Meaning) {
+    let bytes = match instruction.mnemonic() {
+        Mnemonic::Pinsrb => 1,
+        Mnemonic::Pinsrw => 2,
+        _ => return,
+    };
+    let Some((number, _)) = parts::vector(instruction.op0_register()) else { return };
+    let lane = (instruction.immediate8() & (16 / bytes - 1)) * bytes & !3;
+    for flow in &mut meaning.flows {
+        if let Flow::Make { parts, uses, .. } = flow
+            && parts.meets(&Parts::vector(number, 0, 16))
+        {
+            uses.values = uses.values.without(&Parts::vector(number, 0, 32));
+            *parts = Parts::vector(number, lane, 4);
+        }
+    }
+}
+
 /// Compiles the instruction with these bytes; `constants` are those of the code before it.
 #[must_use]
 pub fn compile(
@@ -239,7 +259,8 @@ pub fn compile(
     factory: &mut InstructionInfoFactory,
 ) -> Code {
     let instruction = Decoder::with_ip(64, bytes, pc, DecoderOptions::NONE).decode();
-    let meaning = Meaning::of(&instruction, factory);
+    let mut meaning = Meaning::of(&instruction, factory);
+    forget_above(&instruction, &mut meaning);
     let bitwise = Bitwise::of(&instruction, &meaning.memory, constants);
     constants.follow(&instruction, &meaning.defines);
     let pointers = pointers(&instruction, factory);

@@ -30,6 +30,10 @@ impl Machine {
         (function, pc): (u32, u64),
         indexed: bool,
     ) -> Cell {
+        if self.is_excused(pc) {
+            // Go's runtime moves stacks, and with them what points into them.
+            return Cell::default();
+        }
         let thread = self.thread();
         let base = if register == STACK_POINTER { thread.stack } else { thread.frame };
         let Some(base) = base else {
@@ -41,7 +45,7 @@ impl Machine {
         };
         let address = base.wrapping_add_signed(displacement);
         let Some((slot, top)) = thread.calls.top() else { return Cell::default() };
-        if address >= slot {
+        if address >= slot || top.moved {
             return Cell::default();
         }
         let (known, dynamic) = (top.block, !top.dynamic.is_empty());
@@ -192,6 +196,23 @@ impl Machine {
         at.is_some_and(|at| self.locals.is_left(number, at, calls))
     }
 
+    /// The stack pointer has moved up. Where that is past the return address, the function has taken it away, to put it
+    /// somewhere else, as V8's builtins do before they end in another one: where its frame is nobody knows then.
+    fn follow_return_address(&mut self, now: u64) {
+        let Self { threads, blocks, .. } = self;
+        let Some((slot, top)) = threads.now_mut().calls.top() else { return };
+        if now <= slot || now - slot > LARGEST_STACK || top.moved {
+            return;
+        }
+        top.moved = true;
+        let own = top.block.into_iter().chain(top.locals.drain(..).map(|(_, block)| block));
+        for block in own {
+            if let Some(block) = blocks.get_mut(block) {
+                block.facts.region = 0;
+            }
+        }
+    }
+
     pub(super) fn follow_stack(&mut self, code: &Code, accesses: &[Access]) {
         if !code.moves_stack {
             return;
@@ -262,9 +283,11 @@ impl Machine {
         }
         if let (Some(before), Some(now), Transfer::None) = (before, thread.stack, code.transfer)
             && before < now
-            && thread.calls.has_locals()
         {
-            self.give_back(before, now);
+            if thread.calls.has_locals() {
+                self.give_back(before, now);
+            }
+            self.follow_return_address(now);
         }
         let returned = code.transfer == Transfer::Return;
         self.follow_room(code, (before, pushed), returned);
