@@ -7,11 +7,13 @@
 //! gives it back when its holder dies, however that happens.
 //!
 //! * [`pages`]: a copy of every shared page as it was last known;
+//! * [`views`]: files that need not be looked at;
 //! * [`watch`]: which of them this process has written to;
 //! * [`journal`]: which of them the others have.
 
 mod journal;
 mod pages;
+mod views;
 mod watch;
 
 pub use pages::{PAGE, resident};
@@ -25,6 +27,9 @@ use crate::runner::thread::Thread;
 use crate::sys::syscall;
 use pages::{Changed, Pages};
 use recording::log::{Entry, Position};
+use std::fs::Metadata;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How long a process waits before it looks again whether the holder has died.
@@ -59,6 +64,11 @@ impl Tree {
     /// Whether this process takes part.
     pub fn is_member(&self) -> bool {
         self.number != 0
+    }
+
+    /// A file has been mapped, which this process cannot write to there.
+    pub fn shows_file(&mut self, range: &Range<u64>, path: &Path, meta: &Metadata) {
+        self.pages.views.mapped(range, path, meta);
     }
 
     /// Takes part from now on, and has the baton.
@@ -170,11 +180,18 @@ impl Tree {
     /// A call has returned that may have arranged memory anew. Where it lets the process see pages
     /// that others have written meanwhile.
     pub fn called(&mut self, memory: &Memory, number: u64, a: [u64; 6], answer: i64) -> Vec<u64> {
-        if !self.is_member() || answer < 0 {
-            return Vec::new();
-        }
         let [start, length, third, ..] = a;
         let from = |place: u64, length: u64| place..place.saturating_add(length);
+        if !self.is_member() || answer < 0 {
+            match number as i64 {
+                _ if answer < 0 => {}
+                libc::SYS_mmap => self.pages.views.forget(&from(answer as u64, length)),
+                libc::SYS_munmap => self.pages.views.forget(&from(start, length)),
+                libc::SYS_mremap => self.pages.views.forget(&from(answer as u64, third)),
+                _ => {}
+            }
+            return Vec::new();
+        }
         match number as i64 {
             libc::SYS_mmap => self.pages.forget(from(answer as u64, length)),
             libc::SYS_munmap => self.pages.forget(from(start, length)),

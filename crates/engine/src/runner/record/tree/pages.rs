@@ -3,6 +3,7 @@
 //! known every page that is in memory is compared.
 
 use super::journal::{self, Reader};
+use super::views::Views;
 use super::watch::Watch;
 use crate::runner::guest::Checked;
 use crate::runner::memory::Memory;
@@ -22,6 +23,8 @@ pub struct Pages {
     copies: BTreeMap<u64, Box<[u8]>>,
     /// Pages that may have changed while the process could not read them.
     hidden: BTreeSet<u64>,
+    /// Files that are only read.
+    pub views: Views,
     watch: Option<Watch>,
     /// Whether it makes sense to start a watch.
     can_watch: bool,
@@ -40,7 +43,14 @@ impl Pages {
     /// Knows none.
     pub fn new() -> Self {
         let (copies, hidden) = (BTreeMap::new(), BTreeSet::new());
-        Self { copies, hidden, watch: None, can_watch: true, reader: Reader::default() }
+        Self {
+            copies,
+            hidden,
+            views: Views::default(),
+            watch: None,
+            can_watch: true,
+            reader: Reader::default(),
+        }
     }
 
     /// Takes what is there for known.
@@ -148,6 +158,7 @@ impl Pages {
             self.copies.retain(|page, _| !range.contains(page));
         }
         self.hidden.retain(|page| !range.contains(page));
+        self.views.forget(&range);
     }
 
     /// Which pages of a range can be read again and may have changed meanwhile.
@@ -190,7 +201,9 @@ impl Pages {
         let mut pages = Vec::new();
         for (range, mapping) in memory.iter().filter(|(_, mapping)| mapping.shared) {
             let file = mapping.file.is_some();
-            if !file && which == Which::Files {
+            let known_already =
+                if file { self.views.is_unchanged(&range, mapping) } else { which == Which::Files };
+            if known_already {
                 continue;
             }
             let mut there = resident(range.clone());
