@@ -20,6 +20,8 @@ pub struct Traced {
     pub perhaps: AtomicI32,
     /// A signal to stop by at the next boundary.
     pub stop_wanted: AtomicI32,
+    /// Whether a signal is on its way that asks the dispatcher to look.
+    pub asked: AtomicI32,
     /// A signal that this process sends itself to end by: the tracer has heard of it.
     pub ends: AtomicI32,
     /// The thread that sends itself a signal again, and which.
@@ -32,6 +34,7 @@ pub struct Traced {
 pub static TRACED: Traced = Traced {
     perhaps: AtomicI32::new(0),
     stop_wanted: AtomicI32::new(0),
+    asked: AtomicI32::new(0),
     ends: AtomicI32::new(0),
     reporting: AtomicU64::new(0),
     unreported: AtomicU64::new(0),
@@ -65,9 +68,9 @@ pub fn came(signal: i32, pc: u64) {
     }
 }
 
-/// Whether the tracer waits for a stop.
-pub fn is_to_stop() -> bool {
-    TRACED.stop_wanted.load(Ordering::Relaxed) != 0
+/// In the signal handler: whether it is the tracer that asks the dispatcher to look.
+pub fn is_asked() -> bool {
+    TRACED.asked.swap(0, Ordering::Relaxed) != 0
 }
 
 /// The guest is at a boundary: stops there if the tracer wants it.

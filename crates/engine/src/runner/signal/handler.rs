@@ -117,7 +117,9 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut KernelCo
     let raised_here = is_fault(signal) && info.code() > 0;
     if raised_here {
         fault(info, context, thread);
-    } else if signal == KICK && (ring::is_summons(&info.raw) || take_kick(thread) || traced::is_to_stop()) {
+    } else if signal == KICK
+        && (ring::is_summons(&info.raw) || take_kick(thread) || traced::is_asked())
+    {
         thread.preempt.store(true, Ordering::Relaxed);
         if thread.inbox.signals() == Mask::default() {
             redo_interrupted_call(context);

@@ -226,8 +226,8 @@ impl Tracee {
     /// Signals that stop have no handler: the dispatcher is asked to look, and sends it again.
     fn stops_later(&self, signal: i32) -> bool {
         let own = [(&raw const signal) as u64, 4];
-        if self.information().is_none() || !self.write((&raw const TRACED.stop_wanted) as u64, own)
-        {
+        let places = [(&raw const TRACED.stop_wanted) as u64, (&raw const TRACED.asked) as u64];
+        if self.information().is_none() || !places.iter().all(|place| self.write(*place, own)) {
             return false;
         }
         // SAFETY: sends a signal.
