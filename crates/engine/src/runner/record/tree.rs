@@ -95,13 +95,19 @@ impl Tree {
     fn lock(&mut self) -> u32 {
         let mut standstill = 0;
         loop {
-            let free = shared().free.load(Ordering::Acquire);
+            if self.set_lock(libc::F_WRLCK) {
+                break;
+            }
+            // Said before the second try, so that whoever puts the baton down after it knows.
+            shared().waiting.store(1, Ordering::SeqCst);
+            let free = shared().free.load(Ordering::SeqCst);
             if self.set_lock(libc::F_WRLCK) {
                 break;
             }
             // Not for ever: nobody says so when the holder dies.
-            shared().waiting.store(1, Ordering::Release);
-            wait(&shared().free, free, WAITING_NANOSECONDS);
+            if wait(&shared().free, free, WAITING_NANOSECONDS) {
+                continue;
+            }
             standstill = if self.holder_stands_still() { standstill + 1 } else { 0 };
             if standstill > PATIENCE {
                 super::say_refused(STANDS_STILL);
@@ -114,19 +120,25 @@ impl Tree {
         }
         shared().turns.fetch_add(1, Ordering::AcqRel);
         if shared().yielding.load(Ordering::Acquire) > 0 {
-            wake(&shared().turns);
+            wake(&shared().turns, i32::MAX);
         }
         shared().last.swap(self.number, Ordering::AcqRel)
     }
 
-    fn unlock(&mut self) {
+    /// Puts it down; whether somebody waited, who is awake now. One is enough: the others would find it taken.
+    fn unlock(&mut self) -> bool {
         self.holds = false;
         shared().holder.store(0, Ordering::Release);
         self.set_lock(libc::F_UNLCK);
-        if shared().waiting.load(Ordering::Acquire) > 0 {
-            shared().free.fetch_add(1, Ordering::AcqRel);
-            wake(&shared().free);
+        if shared().waiting.load(Ordering::SeqCst) == 0 {
+            return false;
         }
+        shared().free.fetch_add(1, Ordering::SeqCst);
+        let waited = wake(&shared().free, 1) > 0;
+        if !waited {
+            shared().waiting.store(0, Ordering::SeqCst);
+        }
+        waited
     }
 
     /// Whether somebody has stopped the process that has the baton, as tracers and SIGSTOP do.
@@ -150,10 +162,10 @@ impl Tree {
         unsafe { syscall!(libc::SYS_fcntl, self.lock, libc::F_SETLK, &raw const range) == 0 }
     }
 
-    /// Lets other processes run.
-    fn release(&mut self, memory: &Memory) {
+    /// Lets other processes run; whether one waited for that.
+    fn release(&mut self, memory: &Memory) -> bool {
         if !self.holds {
-            return;
+            return false;
         }
         // A process that is alone need not look; whoever comes must.
         self.stale |= shared().members.load(Ordering::Acquire) <= 1;
@@ -162,7 +174,7 @@ impl Tree {
         } else {
             self.pages.settle(memory);
         }
-        self.unlock();
+        self.unlock()
     }
 
     /// Waits until this process may run; what the others have written meanwhile is reported.
@@ -208,19 +220,21 @@ impl Tree {
     }
 }
 
-/// Waits until a word that all processes share has another value, or for so long.
-fn wait(word: &AtomicU32, value: u32, nanoseconds: i64) {
+/// Waits until a word that all processes share has another value, or for so long. Whether it was in time.
+fn wait(word: &AtomicU32, value: u32, nanoseconds: i64) -> bool {
     let patience = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     // SAFETY: the kernel reads the word and the time.
     unsafe {
         let word = word.as_ptr();
-        syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &raw const patience)
-    };
+        let answer = syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &raw const patience);
+        answer != -i64::from(libc::ETIMEDOUT)
+    }
 }
 
-fn wake(word: &AtomicU32) {
+/// Wakes some of those who wait; how many.
+fn wake(word: &AtomicU32, most: i32) -> i64 {
     // SAFETY: a wake touches no memory.
-    unsafe { syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    unsafe { syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, most) }
 }
 
 /// Other processes may have the memory that is about to be mapped: this one takes part.
@@ -353,10 +367,9 @@ pub fn gives_way(engine: &mut Engine) {
     let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     let turn = shared().turns.load(Ordering::Acquire);
     shared().yielding.fetch_add(1, Ordering::AcqRel);
-    recorder.tree.release(memory);
-    // Whoever goes on waiting says so again.
-    shared().waiting.store(0, Ordering::Release);
-    wait(&shared().turns, turn, YIELDING_NANOSECONDS);
+    if recorder.tree.release(memory) {
+        wait(&shared().turns, turn, YIELDING_NANOSECONDS);
+    }
     shared().yielding.fetch_sub(1, Ordering::AcqRel);
     take(recorder, memory, Some(at));
 }

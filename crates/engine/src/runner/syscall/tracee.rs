@@ -117,7 +117,7 @@ impl Tracee {
     /// The guest's registers, as the kernel would have them.
     pub fn registers(&self) -> [u64; WORDS] {
         let mut words = self.kernel;
-        if self.is_in_translated_code() {
+        if self.is_in_translated_code() || self.is_at_a_call() {
             return words;
         }
         // SAFETY: numbers.
@@ -196,6 +196,14 @@ impl Tracee {
             libc::SIGTRAP if self.kernel[FLAGS] & TRAP_FLAG == 0 && self.has_stepped() => false,
             _ => self.goes_on(signal),
         }
+    }
+
+    /// Whether it has stopped at a system call, which is the engine's own: of the guest's the kernel knows no more.
+    fn is_at_a_call(&self) -> bool {
+        const TRAP: i32 = libc::SIGTRAP;
+        self.information().is_some_and(|information| {
+            information[0] == TRAP && [TRAP, TRAP | 0x80].contains(&information[2])
+        })
     }
 
     fn has_stepped(&self) -> bool {
