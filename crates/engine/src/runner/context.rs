@@ -40,6 +40,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 static ENGINE: AtomicPtr<Engine> = AtomicPtr::new(null_mut());
 static RUNNING: AtomicPtr<Thread> = AtomicPtr::new(null_mut());
 
+/// Where the two pointers are, in every process of the tool.
+pub fn roots() -> (u64, u64) {
+    ((&raw const ENGINE) as u64, (&raw const RUNNING) as u64)
+}
+
 /// Makes an engine the one of this process.
 pub fn install(engine: Box<Engine>) {
     ENGINE.store(Box::into_raw(engine), Ordering::Relaxed);

@@ -36,6 +36,7 @@ pub mod waits;
 mod written;
 
 pub use decide::{decide, stays_here};
+pub use output::identity;
 
 use super::address_map::AddressMap;
 use super::cpu::{Cpu, NOT_STARTED, Registers};
@@ -243,8 +244,8 @@ pub fn called(engine: &mut Engine, noted: Noted, number: u64, arguments: [u64; 6
         let why = syscalls::reason(number, arguments);
         recorder.refuse(&format!("the guest made {}: {why}", describe(number, arguments)));
     }
-    written::called(recorder, memory, number, arguments, answer);
     let seen = recorder.tree.called(memory, number, arguments, answer);
+    written::called(recorder, memory, number, arguments, answer);
     recorder.ranges.extend(seen.into_iter().map(|address| Range { address, length: tree::PAGE }));
     recorder.ranges.extend(numbers_written(number, arguments, answer));
     recorder.call(cpu, memory, Call { number, answer, check, output, ..Call::default() });
@@ -412,6 +413,19 @@ pub fn answered(engine: &mut Engine, before: &Registers) {
         .map(|number| (number, after.general[number as usize]))
         .filter(|(number, value)| before.general[*number as usize] != *value)
         .collect();
+    recorder.put(&Entry::Answer { registers, flags: after.flags }, 0);
+}
+
+/// Number of the pc among the registers of an answer.
+pub const PC: u8 = 16;
+
+/// A tracer has taken a signal away that the guest had raised, and may have changed its registers.
+pub fn taken_away(engine: &mut Engine, before: &Registers) {
+    let Some(recorder) = &mut engine.log.recorder else { return };
+    let after = &engine.cpu.registers;
+    let general = (0..16u8).map(|number| (number, after.general[number as usize]));
+    let changed = general.filter(|(number, value)| before.general[*number as usize] != *value);
+    let registers = changed.chain([(PC, after.pc)]).collect();
     recorder.put(&Entry::Answer { registers, flags: after.flags }, 0);
 }
 

@@ -319,6 +319,25 @@ pub fn answer(context: &mut Context, next: u64) {
     }
 }
 
+/// Whether the signal that the guest has raised was taken away by a tracer; then it goes on as that wanted.
+pub fn was_taken_away(engine: &mut Engine) -> bool {
+    if diversion::is_on(engine) {
+        return false;
+    }
+    let Engine { log, cpu, .. } = engine;
+    let Some(replayer) = &mut log.replayer else { return false };
+    let Some(Entry::Answer { registers, flags }) = replayer.source.peek() else { return false };
+    for (register, value) in registers {
+        match cpu.registers.general.get_mut(*register as usize) {
+            Some(slot) => *slot = *value,
+            None => cpu.registers.pc = *value,
+        }
+    }
+    cpu.registers.flags = *flags;
+    replayer.source.take();
+    true
+}
+
 /// The guest dies of a signal that its own code raised.
 pub fn died(context: &mut Context, signal: i32) -> ! {
     if diversion::is_on(context.engine()) {

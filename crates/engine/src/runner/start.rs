@@ -7,7 +7,7 @@ use super::memory::{Mapping, Memory};
 use super::stack::{self, StackBlock};
 use super::syscall::files;
 use super::thread::Thread;
-use super::{arena, cpu, replay, report, signal};
+use super::{arena, cpu, procfs, replay, report, signal};
 use crate::config::{Config, VARIABLE};
 use crate::image;
 use crate::layout;
@@ -68,6 +68,7 @@ extern "C" fn early(count: i32, arguments: *const *const i8, environment: *const
         signal::watch_own_faults();
         let config = read_config(descriptor);
         report::set_channel(config.channel);
+        procfs::use_folder(config.proc);
         // SAFETY: as above; nothing else runs in this process yet.
         unsafe { keep_places(&config, arguments, environment) };
         // SAFETY: the descriptor was made for this and is not used again.

@@ -15,6 +15,7 @@ pub mod process;
 pub mod seccomp;
 pub mod signals;
 pub mod trace;
+pub mod tracee;
 
 pub use process::after_fork_in_child;
 
@@ -174,7 +175,7 @@ fn about_files(engine: &mut Engine, number: u64, a: [u64; 6], pass: Outcome) -> 
         | libc::SYS_lseek
         | libc::SYS_read
         | libc::SYS_write => files::descriptor_call(number, a, pass),
-        libc::SYS_getdents64 => files::list_directory(a),
+        libc::SYS_getdents64 => files::list_directory(engine, a),
         libc::SYS_open => files::open(engine, libc::AT_FDCWD as u64, a[0], a[1], pass),
         libc::SYS_openat => files::open(engine, a[0], a[1], a[2], pass),
         libc::SYS_readlink => files::readlink(engine, a[0], a[1], a[2], pass),
@@ -190,6 +191,7 @@ pub fn after(engine: &mut Engine, number: u64, a: [u64; 6], answer: i64) {
     }
     follow_modules(engine, number, a, answer);
     match number as i64 {
+        libc::SYS_ptrace => trace::after(engine, a),
         libc::SYS_io_setup if engine.log.replayer.is_none() => memory::ring_appeared(engine, a[1]),
         libc::SYS_io_destroy if engine.log.replayer.is_none() => {
             memory::ring_disappeared(engine, a[0])

@@ -15,7 +15,7 @@ use crate::runner::stream::record_accesses;
 use crate::runner::syscall::files;
 use crate::runner::thread::Thread;
 use crate::runner::translate::lower::{EXIT_FAULT, Variant};
-use crate::runner::{baton, own, record, vsyscall};
+use crate::runner::{baton, own, record, traced, vsyscall};
 use crate::sys::{self, syscall};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -341,8 +341,11 @@ fn attend(context: &mut Context) {
     // A signal that comes from here on is noted in both again; one that came before is in the inbox.
     compiler_fence(Ordering::SeqCst);
     while let Some(info) = context.shared().inbox.take() {
-        deliver(context, info);
+        if traced::lets_pass(context, &info) {
+            deliver(context, info);
+        }
     }
+    traced::stop_if_wanted();
     if !context.shared().preempt.swap(false, Ordering::Relaxed) {
         return;
     }

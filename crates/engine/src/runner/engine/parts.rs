@@ -79,6 +79,8 @@ pub struct Threads {
     pub futexes: Futexes,
     /// Threads that a process which shares our memory traces.
     pub attached: Attached,
+    /// Whether this process has ever traced another.
+    pub traces: bool,
 }
 
 impl Default for Threads {
@@ -91,6 +93,7 @@ impl Default for Threads {
             first: null_mut(),
             futexes: Futexes::default(),
             attached: Attached::default(),
+            traces: false,
         }
     }
 }

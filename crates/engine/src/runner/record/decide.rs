@@ -4,6 +4,7 @@
 
 use super::{handed, made, refuse, tree, waits};
 use crate::runner::engine::Engine;
+use crate::runner::procfs;
 use crate::runner::syscall::Outcome;
 use crate::sys::syscall;
 use std::os::unix::ffi::OsStrExt;
@@ -76,8 +77,7 @@ fn map(engine: &mut Engine, a: [u64; 6]) {
     if !shared || flags & libc::MAP_ANONYMOUS != 0 {
         return;
     }
-    let link = format!("/proc/thread-self/fd/{}", descriptor as i32);
-    let Ok(path) = std::fs::read_link(&link) else { return };
+    let Some(path) = procfs::link(descriptor) else { return };
     // The second is the beginning of a name, not a folder.
     let is_memory =
         path.starts_with("/dev/shm") || path.as_os_str().as_bytes().starts_with(b"/memfd:");
@@ -119,7 +119,7 @@ fn attach(engine: &mut Engine, a: [u64; 6]) {
 }
 
 fn is_attached(segment: u64) -> bool {
-    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    let maps = procfs::text("maps");
     let segment = segment.to_string();
     maps.lines().any(|line| {
         let mut words = line.split_ascii_whitespace().skip(4);
@@ -215,7 +215,7 @@ fn may_stop(signal: u64) -> bool {
 
 /// Whether another process hears of every signal first.
 fn is_traced() -> bool {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let status = procfs::text("status");
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     tracer.is_some_and(|number| number.trim() != "0")
 }

@@ -4,7 +4,7 @@
 use super::Recorder;
 use crate::layout;
 use crate::log_ring::{FILE, FILE_HEAD, FILES, SHARED_BYTES, Shared};
-use crate::runner::report;
+use crate::runner::{procfs, report};
 use crate::sys::{self, syscall};
 use recording::log::{Entry, FileKey, FileView};
 use std::os::fd::AsRawFd;
@@ -139,8 +139,8 @@ pub fn mapped(recorder: &mut Recorder, arguments: [u64; 6]) {
     }
     let changes = flags as i32 & libc::MAP_SHARED != 0;
     if let Some(view) = view(recorder, descriptor as i32, offset, length, changes) {
-        let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32));
-        let path = link.map_or_else(|_| String::new(), |path| path.to_string_lossy().into_owned());
+        let link = procfs::link(descriptor);
+        let path = link.map_or_else(String::new, |path| path.to_string_lossy().into_owned());
         recorder.put(&Entry::Mapped { path, view }, 0);
     }
 }

@@ -5,7 +5,7 @@ use crate::runner::cpu;
 use crate::runner::engine::Engine;
 use crate::runner::memory::Mapping;
 use crate::runner::thread::{Thread, VECTOR_USED};
-use crate::runner::{clock, signal};
+use crate::runner::{clock, procfs, signal};
 use recording::log::{Entry, FileView, Image, MappingData, ThreadData};
 use std::ops::Range;
 
@@ -159,7 +159,7 @@ fn changed_pages(range: Range<u64>) -> impl Iterator<Item = (u64, bool)> {
     const SWAPPED: u64 = 1 << 62;
     const OF_FILE: u64 = 1 << 61;
     const AT_ONCE: u64 = 8192;
-    let file = std::fs::File::open("/proc/thread-self/pagemap").ok();
+    let file = procfs::open("pagemap");
     let grown = range.start.max(first_mapped(&range))..range.end;
     let chunks = (grown.start..grown.end).step_by((AT_ONCE * PAGE) as usize);
     chunks.flat_map(move |first| {
@@ -183,7 +183,7 @@ fn changed_pages(range: Range<u64>) -> impl Iterator<Item = (u64, bool)> {
 
 /// Where the kernel's own mapping begins: the main stack is reserved far beyond what it has grown to.
 fn first_mapped(range: &Range<u64>) -> u64 {
-    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    let maps = procfs::text("maps");
     maps.lines()
         .filter_map(|line| {
             let (start, end) = line.split_once(' ')?.0.split_once('-')?;

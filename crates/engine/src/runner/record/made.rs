@@ -79,6 +79,21 @@ pub fn is_mapped(name: Name) -> bool {
     find(name.mapped()).is_some()
 }
 
+/// A file is about to be mapped so that it can be written there.
+pub fn writes(file: (u64, u64)) {
+    note_key(written_key(file));
+}
+
+/// Whether a process of this recording can write to a file through a mapping.
+pub fn is_written(file: (u64, u64)) -> bool {
+    let full = shared().made[MADE - 2].load(Ordering::Acquire) != 0;
+    full || find(written_key(file)).is_some()
+}
+
+fn written_key((device, inode): (u64, u64)) -> u64 {
+    mix(&[4, device, inode])
+}
+
 /// Memory of ours that others get to write: from now on it is theirs.
 pub fn give_away(name: Name) {
     if let Some(place) = find(name.key()) {
@@ -162,7 +177,7 @@ fn creator(segment: u64) -> Option<i32> {
 }
 
 /// The clock that files are stamped by is coarse.
-fn coarse_now() -> u64 {
+pub fn coarse_now() -> u64 {
     let mut now = [0u64; 2];
     let clock = libc::CLOCK_REALTIME_COARSE;
     // SAFETY: the kernel writes one `timespec`.

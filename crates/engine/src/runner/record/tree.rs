@@ -7,11 +7,13 @@
 //! gives it back when its holder dies, however that happens.
 //!
 //! * [`pages`]: a copy of every shared page as it was last known;
+//! * [`views`]: files that need not be looked at;
 //! * [`watch`]: which of them this process has written to;
 //! * [`journal`]: which of them the others have.
 
 mod journal;
 mod pages;
+mod views;
 mod watch;
 
 pub use pages::{PAGE, resident};
@@ -25,6 +27,9 @@ use crate::runner::thread::Thread;
 use crate::sys::syscall;
 use pages::{Changed, Pages};
 use recording::log::{Entry, Position};
+use std::fs::Metadata;
+use std::ops::Range;
+use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How long a process waits before it looks again whether the holder has died.
@@ -61,6 +66,11 @@ impl Tree {
         self.number != 0
     }
 
+    /// A file has been mapped, which this process cannot write to there.
+    pub fn shows_file(&mut self, range: &Range<u64>, path: &Path, meta: &Metadata) {
+        self.pages.views.mapped(range, path, meta);
+    }
+
     /// Takes part from now on, and has the baton.
     fn join(&mut self, memory: &Memory) {
         if self.is_member() {
@@ -85,13 +95,19 @@ impl Tree {
     fn lock(&mut self) -> u32 {
         let mut standstill = 0;
         loop {
-            let free = shared().free.load(Ordering::Acquire);
+            if self.set_lock(libc::F_WRLCK) {
+                break;
+            }
+            // Said before the second try, so that whoever puts the baton down after it knows.
+            shared().waiting.store(1, Ordering::SeqCst);
+            let free = shared().free.load(Ordering::SeqCst);
             if self.set_lock(libc::F_WRLCK) {
                 break;
             }
             // Not for ever: nobody says so when the holder dies.
-            shared().waiting.store(1, Ordering::Release);
-            wait(&shared().free, free, WAITING_NANOSECONDS);
+            if wait(&shared().free, free, WAITING_NANOSECONDS) {
+                continue;
+            }
             standstill = if self.holder_stands_still() { standstill + 1 } else { 0 };
             if standstill > PATIENCE {
                 super::say_refused(STANDS_STILL);
@@ -104,19 +120,25 @@ impl Tree {
         }
         shared().turns.fetch_add(1, Ordering::AcqRel);
         if shared().yielding.load(Ordering::Acquire) > 0 {
-            wake(&shared().turns);
+            wake(&shared().turns, i32::MAX);
         }
         shared().last.swap(self.number, Ordering::AcqRel)
     }
 
-    fn unlock(&mut self) {
+    /// Puts it down; whether somebody waited, who is awake now. One is enough: the others would find it taken.
+    fn unlock(&mut self) -> bool {
         self.holds = false;
         shared().holder.store(0, Ordering::Release);
         self.set_lock(libc::F_UNLCK);
-        if shared().waiting.load(Ordering::Acquire) > 0 {
-            shared().free.fetch_add(1, Ordering::AcqRel);
-            wake(&shared().free);
+        if shared().waiting.load(Ordering::SeqCst) == 0 {
+            return false;
         }
+        shared().free.fetch_add(1, Ordering::SeqCst);
+        let waited = wake(&shared().free, 1) > 0;
+        if !waited {
+            shared().waiting.store(0, Ordering::SeqCst);
+        }
+        waited
     }
 
     /// Whether somebody has stopped the process that has the baton, as tracers and SIGSTOP do.
@@ -140,10 +162,10 @@ impl Tree {
         unsafe { syscall!(libc::SYS_fcntl, self.lock, libc::F_SETLK, &raw const range) == 0 }
     }
 
-    /// Lets other processes run.
-    fn release(&mut self, memory: &Memory) {
+    /// Lets other processes run; whether one waited for that.
+    fn release(&mut self, memory: &Memory) -> bool {
         if !self.holds {
-            return;
+            return false;
         }
         // A process that is alone need not look; whoever comes must.
         self.stale |= shared().members.load(Ordering::Acquire) <= 1;
@@ -152,7 +174,7 @@ impl Tree {
         } else {
             self.pages.settle(memory);
         }
-        self.unlock();
+        self.unlock()
     }
 
     /// Waits until this process may run; what the others have written meanwhile is reported.
@@ -170,11 +192,18 @@ impl Tree {
     /// A call has returned that may have arranged memory anew. Where it lets the process see pages
     /// that others have written meanwhile.
     pub fn called(&mut self, memory: &Memory, number: u64, a: [u64; 6], answer: i64) -> Vec<u64> {
-        if !self.is_member() || answer < 0 {
-            return Vec::new();
-        }
         let [start, length, third, ..] = a;
         let from = |place: u64, length: u64| place..place.saturating_add(length);
+        if !self.is_member() || answer < 0 {
+            match number as i64 {
+                _ if answer < 0 => {}
+                libc::SYS_mmap => self.pages.views.forget(&from(answer as u64, length)),
+                libc::SYS_munmap => self.pages.views.forget(&from(start, length)),
+                libc::SYS_mremap => self.pages.views.forget(&from(answer as u64, third)),
+                _ => {}
+            }
+            return Vec::new();
+        }
         match number as i64 {
             libc::SYS_mmap => self.pages.forget(from(answer as u64, length)),
             libc::SYS_munmap => self.pages.forget(from(start, length)),
@@ -191,19 +220,21 @@ impl Tree {
     }
 }
 
-/// Waits until a word that all processes share has another value, or for so long.
-fn wait(word: &AtomicU32, value: u32, nanoseconds: i64) {
+/// Waits until a word that all processes share has another value, or for so long. Whether it was in time.
+fn wait(word: &AtomicU32, value: u32, nanoseconds: i64) -> bool {
     let patience = libc::timespec { tv_sec: 0, tv_nsec: nanoseconds };
     // SAFETY: the kernel reads the word and the time.
     unsafe {
         let word = word.as_ptr();
-        syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &raw const patience)
-    };
+        let answer = syscall!(libc::SYS_futex, word, libc::FUTEX_WAIT, value, &raw const patience);
+        answer != -i64::from(libc::ETIMEDOUT)
+    }
 }
 
-fn wake(word: &AtomicU32) {
+/// Wakes some of those who wait; how many.
+fn wake(word: &AtomicU32, most: i32) -> i64 {
     // SAFETY: a wake touches no memory.
-    unsafe { syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    unsafe { syscall!(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, most) }
 }
 
 /// Other processes may have the memory that is about to be mapped: this one takes part.
@@ -336,10 +367,9 @@ pub fn gives_way(engine: &mut Engine) {
     let (Some(recorder), memory) = (&mut log.recorder, &process.memory) else { return };
     let turn = shared().turns.load(Ordering::Acquire);
     shared().yielding.fetch_add(1, Ordering::AcqRel);
-    recorder.tree.release(memory);
-    // Whoever goes on waiting says so again.
-    shared().waiting.store(0, Ordering::Release);
-    wait(&shared().turns, turn, YIELDING_NANOSECONDS);
+    if recorder.tree.release(memory) {
+        wait(&shared().turns, turn, YIELDING_NANOSECONDS);
+    }
     shared().yielding.fetch_sub(1, Ordering::AcqRel);
     take(recorder, memory, Some(at));
 }

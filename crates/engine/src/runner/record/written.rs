@@ -8,14 +8,17 @@
 //! Few programs do this, and every one maps its libraries and writes files. So a process first notes
 //! which files it has mapped and which it can write to; only if one is both are calls looked at.
 
-use super::{Recorder, changed, files};
-use crate::runner::guest;
+use super::{Recorder, changed, files, made};
 use crate::runner::memory::{Mapping, Memory};
+use crate::runner::{guest, procfs};
 use crate::sys::{self, syscall};
 use recording::log::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
+use std::fs::{File, Metadata};
+use std::mem::ManuallyDrop;
 use std::ops::Range;
+use std::os::fd::FromRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -65,8 +68,8 @@ pub fn called(recorder: &mut Recorder, memory: &Memory, number: u64, a: [u64; 6]
         return;
     }
     let writes = libc::O_ACCMODE as u64;
-    if let Some(path) = perhaps_cut(number, a, answer as u64) {
-        cut(recorder, memory, &path);
+    if let Some((meta, path)) = perhaps_cut(number, a, answer as u64) {
+        cut(recorder, memory, &meta, &path);
     }
     match number as i64 {
         libc::SYS_open if a[1] & writes != 0 => opened(recorder, answer as u64),
@@ -88,7 +91,7 @@ pub fn called(recorder: &mut Recorder, memory: &Memory, number: u64, a: [u64; 6]
 
 /// Whether a descriptor leads to the memory of this process.
 fn is_own_memory(descriptor: u64) -> bool {
-    let Ok(path) = std::fs::read_link(link(descriptor)) else { return false };
+    let Some(path) = procfs::link(descriptor) else { return false };
     path.ends_with("mem") && path.starts_with(format!("/proc/{}", sys::getpid()))
 }
 
@@ -103,30 +106,44 @@ fn mapped(recorder: &mut Recorder, a: [u64; 6], place: Range<u64>) {
     let [_, _, protection, how, descriptor, _] = a;
     // SAFETY: asks only.
     let flags = unsafe { syscall!(libc::SYS_fcntl, descriptor, libc::F_GETFL) };
-    if let Ok(meta) = std::fs::metadata(link(descriptor)) {
+    if let Some(meta) = status(descriptor) {
         let file = (meta.dev(), meta.ino());
         recorder.written.is_mapped(file, flags >= 0 && flags as i32 & libc::O_ACCMODE != 0);
         recorder.written.sizes.insert(file, meta.len());
-        let path = std::fs::read_link(link(descriptor)).unwrap_or_default();
+        let path = procfs::link(descriptor).unwrap_or_default();
         let written =
             protection as i32 & libc::PROT_WRITE != 0 && how as i32 & libc::MAP_SHARED != 0;
+        if meta.is_file() && how as i32 & libc::MAP_SHARED != 0 {
+            if flags < 0 || flags as i32 & libc::O_ACCMODE != 0 {
+                made::writes(file);
+            } else {
+                recorder.tree.shows_file(&place, &path, &meta);
+            }
+        }
         if meta.is_file() && !written {
             changed::mapped(recorder, place, path, &meta);
         }
     }
 }
 
-fn link(descriptor: u64) -> String {
-    format!("/proc/thread-self/fd/{}", descriptor as i32)
+/// What the kernel says of the file behind a descriptor of the guest's.
+fn status(descriptor: u64) -> Option<Metadata> {
+    if (descriptor as i32) < 0 {
+        return None;
+    }
+    // SAFETY: the kernel is asked about the number, which stays the guest's; if it is not open there is an error.
+    let file = ManuallyDrop::new(unsafe { File::from_raw_fd(descriptor as i32) });
+    file.metadata().ok()
 }
 
-/// A path to the file of a call that can have made it shorter.
-fn perhaps_cut(number: u64, a: [u64; 6], answer: u64) -> Option<PathBuf> {
+/// The file of a call that can have made it shorter, and a path to it.
+fn perhaps_cut(number: u64, a: [u64; 6], answer: u64) -> Option<(Metadata, PathBuf)> {
     let cuts = |flags: u64| flags & libc::O_TRUNC as u64 != 0;
     let opened = match number as i64 {
         libc::SYS_truncate => {
             let path = guest::read_string(a[0]).ok()?;
-            return Some(Path::new(OsStr::from_bytes(&path)).into());
+            let path = std::fs::canonicalize(Path::new(OsStr::from_bytes(&path))).ok()?;
+            return Some((std::fs::metadata(&path).ok()?, path));
         }
         libc::SYS_ftruncate => a[0],
         libc::SYS_creat => answer,
@@ -134,13 +151,12 @@ fn perhaps_cut(number: u64, a: [u64; 6], answer: u64) -> Option<PathBuf> {
         libc::SYS_openat if cuts(a[2]) => answer,
         _ => return None,
     };
-    Some(link(opened).into())
+    Some((status(opened)?, procfs::link(opened).unwrap_or_default()))
 }
 
 /// Notes how long a file is now. What is mapped of the rest is not there any more, and would read as
 /// zeros if the file became longer again.
-fn cut(recorder: &mut Recorder, memory: &Memory, path: &Path) {
-    let Ok(meta) = std::fs::metadata(path) else { return };
+fn cut(recorder: &mut Recorder, memory: &Memory, meta: &Metadata, path: &Path) {
     let file = (meta.dev(), meta.ino());
     let Some(known) = recorder.written.sizes.get_mut(&file) else { return };
     let size = meta.len();
@@ -150,8 +166,7 @@ fn cut(recorder: &mut Recorder, memory: &Memory, path: &Path) {
     recorder.put(&Entry::Cut { identity: files::identity(file), size }, 0);
     // The rest of the last page is zeros now, but for pages that are this process's own.
     let end = size.next_multiple_of(PAGE);
-    let path = std::fs::canonicalize(path).unwrap_or_default();
-    put(recorder, shown(memory, file, &path, size..end));
+    put(recorder, shown(memory, file, path, size..end));
 }
 
 /// The descriptor of the file that a call has written to, and which part of it was written.
@@ -184,14 +199,13 @@ fn show(recorder: &mut Recorder, memory: &Memory, descriptor: u64, part: Range<u
         }
         return;
     }
-    let link = link(descriptor);
-    let Ok(meta) = std::fs::metadata(&link) else { return };
+    let Some(meta) = status(descriptor) else { return };
     let file = (meta.dev(), meta.ino());
     recorder.written.sizes.entry(file).and_modify(|size| *size = meta.len());
     if !recorder.written.both.contains(&file) {
         return;
     }
-    let path = std::fs::read_link(&link).unwrap_or_default();
+    let path = procfs::link(descriptor).unwrap_or_default();
     // What is mapped beyond the end of the file cannot be read.
     put(recorder, shown(memory, file, &path, part.start..part.end.min(meta.len())));
 }

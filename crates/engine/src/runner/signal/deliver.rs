@@ -6,7 +6,7 @@ use crate::runner::engine::Engine;
 use crate::runner::engine::dispatch::drop_baton;
 use crate::runner::thread::Thread;
 use crate::runner::translate::lower::Variant;
-use crate::runner::{guest, record, replay, report, signal};
+use crate::runner::{guest, record, replay, report, signal, traced};
 use crate::sys::{self, syscall};
 use iced_x86::Mnemonic;
 use recording::log::Ending;
@@ -99,6 +99,10 @@ pub fn fault(context: &mut Context, info: SignalInfo) {
         }
     }
     let signal = info.number();
+    if !traced::lets_fault(context, &info) {
+        return;
+    }
+    let (engine, thread) = context.parts();
     let action = *engine.actions_of(thread).get(signal);
     if !action.is_handler() || thread.signals.mask.has(signal) {
         die_of(context, &info);
@@ -148,6 +152,7 @@ pub fn die_of(context: &mut Context, info: &SignalInfo) -> ! {
         engine.finish_events();
         record::ended(engine, Ending::Signal(signal));
     }
+    traced::ends(signal);
     let action = Action::default();
     let mask = Mask(1 << (signal - 1));
     // SAFETY: the kernel only reads both; this ends the process.

@@ -22,6 +22,7 @@ use crate::runner::own;
 use crate::runner::screens::shadow;
 use crate::runner::stack;
 use crate::runner::thread::{SharedState, Thread, VECTOR_USED};
+use crate::runner::traced;
 use crate::runner::translate::facts::number;
 use crate::runner::translate::lower::{EXIT_FAULT, EXIT_SUSPECT, SLOT_RDX};
 use iced_x86::{Code, Decoder, DecoderOptions, Register};
@@ -110,16 +111,22 @@ extern "C" fn handle(signal: i32, info: *const [u8; 128], context: *mut KernelCo
     // SAFETY: the kernel passes valid pointers, and the handler runs on the thread's own block.
     let (info, context, thread) = unsafe { (&*info, &mut *context, &*stack::owner()) };
     let info = SignalInfo { raw: *info, trap: (context.trap, context.error), cr2: context.cr2 };
+    if traced::is_report(signal) {
+        return;
+    }
     let raised_here = is_fault(signal) && info.code() > 0;
     if raised_here {
         fault(info, context, thread);
-    } else if signal == KICK && (ring::is_summons(&info.raw) || take_kick(thread)) {
+    } else if signal == KICK
+        && (ring::is_summons(&info.raw) || take_kick(thread) || traced::is_asked())
+    {
         thread.preempt.store(true, Ordering::Relaxed);
         if thread.inbox.signals() == Mask::default() {
             redo_interrupted_call(context);
         }
         interrupt(context, thread);
     } else {
+        traced::came(signal, context.registers[RIP]);
         thread.inbox.put(info);
         context.mask = Mask(u64::MAX).blockable().0;
         interrupt(context, thread);

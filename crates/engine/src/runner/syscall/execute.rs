@@ -9,7 +9,7 @@ use crate::image::{self, Unusable};
 use crate::runner::context::Context;
 use crate::runner::engine::dispatch::{drop_baton, take_baton};
 use crate::runner::engine::{Engine, note};
-use crate::runner::{cpu, guest, record, signal};
+use crate::runner::{cpu, guest, procfs, record, signal};
 use crate::sys::{self, syscall};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -150,8 +150,8 @@ fn write_config(config: &Config) -> Option<i32> {
 
 /// Whether another guest traces this process: it would see the runner, and put its breakpoints
 /// where no code runs.
-fn is_traced_by_guest() -> bool {
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+pub fn is_traced_by_guest() -> bool {
+    let status = procfs::text("status");
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));
     match tracer.map(str::trim) {
         None | Some("0") => false,

@@ -5,11 +5,12 @@ use crate::config::Config;
 use crate::layout;
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
+use crate::runner::procfs;
 use crate::runner::signal::frame::GuestMemory;
 use crate::sys::{self, syscall};
-use std::ffi::OsStr;
+use std::ffi::{CStr, OsStr};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Calls on descriptors by number: those of the engine do not exist for the guest.
 pub fn descriptor_call(number: u64, a: [u64; 6], pass: Outcome) -> Outcome {
@@ -93,7 +94,7 @@ fn close_range(a: [u64; 6]) -> Outcome {
 
 /// `getdents64`: lists of open descriptors do not show those of the engine. The kernel writes to room
 /// of our own: what it wrote and the guest is not told of would stay behind its list.
-pub fn list_directory(a: [u64; 6]) -> Outcome {
+pub fn list_directory(engine: &Engine, a: [u64; 6]) -> Outcome {
     const ENOUGH: u64 = 1 << 20;
     let mut entries = vec![0; (a[2] as u32 as u64).min(ENOUGH) as usize];
     loop {
@@ -105,7 +106,8 @@ pub fn list_directory(a: [u64; 6]) -> Outcome {
         }
         let all = &entries[..answer as usize];
         let kept = without_ours(all);
-        let shown = if kept.len() == all.len() || !lists_descriptors(a[0]) { all } else { &kept };
+        let shown =
+            if kept.len() == all.len() || !lists_descriptors(engine, a[0]) { all } else { &kept };
         // An empty answer would be the end of the directory.
         if !shown.is_empty() {
             let written = Checked.write(a[1], shown);
@@ -137,17 +139,31 @@ fn without_ours(mut entries: &[u8]) -> Vec<u8> {
 }
 
 /// Whether a directory lists the open descriptors of a guest.
-fn lists_descriptors(directory: u64) -> bool {
-    let Ok(path) = std::fs::read_link(format!("/proc/thread-self/fd/{}", directory as i32)) else {
+fn lists_descriptors(engine: &Engine, directory: u64) -> bool {
+    let mut kind = [0u64; 15];
+    // SAFETY: the kernel writes one `struct statfs`, 120 bytes.
+    let answer = unsafe { syscall!(libc::SYS_fstatfs, directory, kind.as_mut_ptr()) };
+    if answer < 0 || kind[0] != libc::PROC_SUPER_MAGIC as u64 {
         return false;
+    }
+    // By its name alone: from another root it has another path.
+    let named =
+        |path: PathBuf| path.file_name().is_some_and(|name| name == "fd" || name == "fdinfo");
+    procfs::link(directory).is_some_and(named) && is_of_runner(engine, directory)
+}
+
+/// Whether a folder in `/proc` that has what there is of a process, or of a thread, is about a runner.
+fn is_of_runner(engine: &Engine, directory: u64) -> bool {
+    let identity = |directory: u64, path: &CStr, flags: i32| {
+        let mut status = [0u64; 18];
+        let room = status.as_mut_ptr();
+        // SAFETY: the kernel reads a terminated path and writes one `struct stat`, 144 bytes.
+        let answer =
+            unsafe { syscall!(libc::SYS_newfstatat, directory as i32, path.as_ptr(), room, flags) };
+        (answer == 0).then_some((status[0], status[1]))
     };
-    let (Ok(inside), Some(name)) = (path.strip_prefix("/proc"), path.file_name()) else {
-        return false;
-    };
-    let Some(process) = inside.iter().next().filter(|_| name == "fd" || name == "fdinfo") else {
-        return false;
-    };
-    is_runner(process)
+    let own = identity(engine.config.executable as u64, c"", libc::AT_EMPTY_PATH);
+    own.is_some() && identity(directory, c"../exe", 0) == own
 }
 
 /// Whether a process, by its name in `/proc`, runs the same executable as this one.
@@ -214,7 +230,7 @@ fn contents(bytes: &[u8], flags: u64) -> Outcome {
 
 /// The kernel's own list, without what is the engine's.
 fn maps(engine: &Engine) -> Vec<u8> {
-    let real = std::fs::read("/proc/thread-self/maps").unwrap_or_default();
+    let real = procfs::read("maps");
     let heap = engine.process.memory.heap.start;
     let mut out = Vec::with_capacity(real.len());
     for line in real.split_inclusive(|byte| *byte == b'\n') {

@@ -1,7 +1,7 @@
 //! Makes a system call of the guest's: asks the table what is to happen with it, does so, and gives
 //! the answer.
 
-use super::{Outcome, after, dispatch};
+use super::{Outcome, after, dispatch, tracee};
 use crate::runner::context::Context;
 use crate::runner::cpu;
 use crate::runner::engine::Engine;
@@ -44,7 +44,12 @@ pub fn system_call(context: &mut Context, next: u64) {
         }
         Outcome::Kernel { number: other, arguments: others, blocks } => {
             context.thread().kernel.in_call = Some((number, arguments));
-            ask_kernel(context, other, others, blocks)
+            loop {
+                let answer = ask_kernel(context, other, others, blocks);
+                if !tracee::waits_on(context, number, arguments, answer) {
+                    break answer;
+                }
+            }
         }
     };
     let (engine, thread) = context.parts();

@@ -4,8 +4,8 @@ use super::Outcome;
 use crate::layout;
 use crate::runner::engine::Engine;
 use crate::runner::memory::Mapping;
-use crate::runner::report;
 use crate::runner::screens::TABLES_ARE_TAKEN;
+use crate::runner::{procfs, record, report};
 use crate::sys::{self, syscall};
 use std::ops::Range;
 use std::rc::Rc;
@@ -136,15 +136,12 @@ fn choose(engine: &Engine, hint: u64, length: u64, flags: i32) -> Option<u64> {
 }
 
 fn descriptor_path(descriptor: u64) -> Option<Rc<str>> {
-    let link = std::fs::read_link(format!("/proc/thread-self/fd/{}", descriptor as i32)).ok()?;
-    Some(link.to_string_lossy().into())
+    Some(procfs::link(descriptor)?.to_string_lossy().into())
 }
 
 /// What tells whether two mappings show the same file.
 fn identity(descriptor: u64) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    let meta = std::fs::metadata(format!("/proc/thread-self/fd/{}", descriptor as i32)).ok()?;
-    Some((meta.dev(), meta.ino()))
+    record::identity(descriptor)
 }
 
 /// `munmap`.
@@ -333,7 +330,7 @@ pub fn ring_appeared(engine: &mut Engine, context: u64) {
     use crate::runner::guest;
     let Some(start) = guest::read_u64(context) else { return };
     let begins = format!("{start:x}-");
-    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    let maps = procfs::text("maps");
     let range = maps.lines().find_map(|line| line.strip_prefix(&begins)?.split(' ').next());
     let Some(end) = range.and_then(|end| u64::from_str_radix(end, 16).ok()) else { return };
     let protection = libc::PROT_READ | libc::PROT_WRITE;

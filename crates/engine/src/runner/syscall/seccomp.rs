@@ -9,6 +9,7 @@ use crate::config::{Filter, FilterStep};
 use crate::runner::context::Context;
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
+use crate::runner::procfs;
 use crate::runner::signal::frame::GuestMemory;
 use crate::runner::signal::{SignalInfo, deliver};
 use crate::runner::thread::Thread;
@@ -86,7 +87,7 @@ fn may_filter() -> bool {
     if unsafe { syscall!(libc::SYS_prctl, libc::PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) } == 1 {
         return true;
     }
-    let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
+    let status = procfs::text("status");
     let line = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let capabilities = line.and_then(|text| u64::from_str_radix(text.trim(), 16).ok());
     capabilities.is_some_and(|all| all & 1 << CAP_SYS_ADMIN != 0)

@@ -4,12 +4,18 @@
 //!
 //! So the kernel is not asked. While such a tracer has anyone attached it keeps the baton, which is
 //! all that stopping the others is for; their registers are known.
+//!
+//! Any other process is the kernel's to stop; of one of the tool's the tracer is shown the guest ([`tracee`]).
 
-use super::Outcome;
+use super::tracee::{self, Tracee, WORDS};
+use super::{Outcome, files};
 use crate::runner::engine::Engine;
 use crate::runner::guest::{self, Checked};
+use crate::runner::record;
 use crate::runner::signal::frame::GuestMemory;
 use crate::runner::thread::{Thread, VECTOR_USED};
+use crate::runner::traced::{CHANGED, TRACED};
+use std::sync::atomic::Ordering;
 
 /// Who is attached to whom.
 #[derive(Default)]
@@ -50,7 +56,9 @@ const LEGACY: usize = 512;
 /// `ptrace`.
 pub fn ptrace(engine: &mut Engine, thread: &Thread, a: [u64; 6], pass: Outcome) -> Outcome {
     let (request, number) = (a[0] as u32, a[1] as i32);
-    let Some(target) = target(engine, thread, number) else { return pass };
+    let Some(target) = target(engine, thread, number) else {
+        return other_process(engine, request, number, a).unwrap_or(pass);
+    };
     if matches!(request, libc::PTRACE_ATTACH | libc::PTRACE_SEIZE) {
         return attach(&mut engine.threads.attached, thread, number);
     }
@@ -78,6 +86,71 @@ pub fn ptrace(engine: &mut Engine, thread: &Thread, a: [u64; 6], pass: Outcome) 
         }
         // Nobody goes on before the tracer lets go.
         _ => Outcome::error(libc::EIO),
+    }
+}
+
+/// Another process, which the kernel stops and this engine shows. None if the kernel is to do it all.
+fn other_process(engine: &mut Engine, request: u32, number: i32, a: [u64; 6]) -> Option<Outcome> {
+    const PTRACE_SETREGS: u32 = libc::PTRACE_SETREGS;
+    engine.threads.traces |= request != libc::PTRACE_TRACEME;
+    match request {
+        libc::PTRACE_TRACEME => {
+            TRACED.perhaps.store(1, Ordering::Relaxed);
+            None
+        }
+        libc::PTRACE_GETREGS => Some(put(a[3], &bytes(&Tracee::find(number)?.registers()))),
+        libc::PTRACE_GETFPREGS => Some(put(a[3], &Tracee::find(number)?.vectors()?[..LEGACY])),
+        libc::PTRACE_GETREGSET => {
+            let tracee = Tracee::find(number)?;
+            let set = match a[2] {
+                NT_PRSTATUS => bytes(&tracee.registers()),
+                NT_FPREGSET => tracee.vectors()?[..LEGACY].to_vec(),
+                NT_X86_XSTATE => tracee.vectors()?,
+                _ => return None,
+            };
+            Some(put_set(&set, a[3]))
+        }
+        libc::PTRACE_PEEKUSER if a[2] < 8 * WORDS as u64 && a[2] % 8 == 0 => {
+            let word = Tracee::find(number)?.registers()[a[2] as usize / 8];
+            Some(put(a[3], &word.to_le_bytes()))
+        }
+        PTRACE_SETREGS | libc::PTRACE_POKEUSER => {
+            let tracee = Tracee::find(number)?;
+            let mut words = tracee.registers();
+            if request == PTRACE_SETREGS {
+                for (index, word) in words.iter_mut().enumerate() {
+                    *word = guest::read_u64(a[3] + 8 * index as u64)?;
+                }
+            } else if a[2] < 8 * WORDS as u64 && a[2] % 8 == 0 {
+                words[a[2] as usize / 8] = a[3];
+            } else {
+                return None;
+            }
+            if engine.is_recorded() && !tracee.is_at_a_fault() {
+                record::refuse(engine, CHANGED);
+            }
+            Some(if tracee.set_registers(&words) {
+                Outcome::Answer(0)
+            } else {
+                Outcome::error(libc::EIO)
+            })
+        }
+        _ => None,
+    }
+}
+
+fn bytes(words: &[u64; WORDS]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A tracer has attached to a process: it is told, if it is one of the tool's.
+pub fn after(engine: &Engine, a: [u64; 6]) {
+    let attaches = matches!(a[0] as u32, libc::PTRACE_ATTACH | libc::PTRACE_SEIZE);
+    if attaches
+        && engine.log.replayer.is_none()
+        && files::is_runner((a[1] as i32).to_string().as_ref())
+    {
+        tracee::attached(a[1] as i32);
     }
 }
 
@@ -136,6 +209,10 @@ fn register_set(target: &Thread, kind: u64, vector: u64) -> Outcome {
         NT_X86_XSTATE => target.vector.0[..VECTOR_USED].to_vec(),
         _ => return Outcome::error(libc::EINVAL),
     };
+    put_set(&bytes, vector)
+}
+
+fn put_set(bytes: &[u8], vector: u64) -> Outcome {
     let (Some(address), Some(room)) = (guest::read_u64(vector), guest::read_u64(vector + 8)) else {
         return Outcome::error(libc::EFAULT);
     };

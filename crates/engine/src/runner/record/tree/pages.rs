@@ -3,6 +3,7 @@
 //! known every page that is in memory is compared.
 
 use super::journal::{self, Reader};
+use super::views::Views;
 use super::watch::Watch;
 use crate::runner::guest::Checked;
 use crate::runner::memory::Memory;
@@ -14,6 +15,9 @@ use std::ops::Range;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
+/// Pages of a file that are read at once.
+const AT_ONCE: usize = 64;
+
 /// What is reported of pages that have changed: where, and what is there now.
 pub type Changed<'a> = &'a mut dyn FnMut(u64, &[u8]);
 
@@ -22,6 +26,8 @@ pub struct Pages {
     copies: BTreeMap<u64, Box<[u8]>>,
     /// Pages that may have changed while the process could not read them.
     hidden: BTreeSet<u64>,
+    /// Files that are only read.
+    pub views: Views,
     watch: Option<Watch>,
     /// Whether it makes sense to start a watch.
     can_watch: bool,
@@ -40,7 +46,14 @@ impl Pages {
     /// Knows none.
     pub fn new() -> Self {
         let (copies, hidden) = (BTreeMap::new(), BTreeSet::new());
-        Self { copies, hidden, watch: None, can_watch: true, reader: Reader::default() }
+        Self {
+            copies,
+            hidden,
+            views: Views::default(),
+            watch: None,
+            can_watch: true,
+            reader: Reader::default(),
+        }
     }
 
     /// Takes what is there for known.
@@ -148,6 +161,7 @@ impl Pages {
             self.copies.retain(|page, _| !range.contains(page));
         }
         self.hidden.retain(|page| !range.contains(page));
+        self.views.forget(&range);
     }
 
     /// Which pages of a range can be read again and may have changed meanwhile.
@@ -190,7 +204,9 @@ impl Pages {
         let mut pages = Vec::new();
         for (range, mapping) in memory.iter().filter(|(_, mapping)| mapping.shared) {
             let file = mapping.file.is_some();
-            if !file && which == Which::Files {
+            let known_already =
+                if file { self.views.is_unchanged(&range, mapping) } else { which == Which::Files };
+            if known_already {
                 continue;
             }
             let mut there = resident(range.clone());
@@ -213,8 +229,30 @@ impl Pages {
         }
         drop(known);
         pages.dedup();
-        for (page, file) in pages {
-            self.compare(page, file, changed);
+        let mut rest = &pages[..];
+        while let Some((page, file)) = rest.first() {
+            let follows =
+                |index: usize, other: &(u64, bool)| *other == (*page + index as u64 * PAGE, true);
+            let run = rest.iter().enumerate().take_while(|(index, other)| follows(*index, other));
+            let count = run.take(AT_ONCE).count().max(1);
+            if *file {
+                self.compare_file(*page, count, changed);
+            } else {
+                self.compare(*page, false, changed);
+            }
+            rest = &rest[count..];
+        }
+    }
+
+    /// Looks at pages of a file that follow each other, with one question to the kernel if they are all there.
+    fn compare_file(&mut self, first: u64, count: usize, changed: Changed) {
+        let mut now = vec![0; count * PAGE as usize];
+        let pages = (first..).step_by(PAGE as usize).take(count);
+        if Checked.read(first, &mut now) {
+            let contents = now.chunks(PAGE as usize);
+            pages.zip(contents).for_each(|(page, now)| self.compare_with(page, now, changed));
+        } else {
+            pages.for_each(|page| self.compare(page, true, changed));
         }
     }
 
@@ -232,6 +270,10 @@ impl Pages {
             // SAFETY: the guest has this page and may read it; nobody can take it away.
             unsafe { std::slice::from_raw_parts(page as *const u8, PAGE as usize) }
         };
+        self.compare_with(page, now, changed);
+    }
+
+    fn compare_with(&mut self, page: u64, now: &[u8], changed: Changed) {
         match self.copies.get_mut(&page) {
             Some(copy) if **copy == *now => {}
             Some(copy) => {

@@ -6,9 +6,11 @@
 //! page table.
 
 use crate::runner::memory::Memory;
+use crate::runner::procfs;
 use crate::runner::syscall::files::{PAGES, WATCH};
 use crate::sys::{self, syscall};
 use std::ops::Range;
+use std::os::fd::IntoRawFd;
 
 const PAGE: u64 = 4096;
 
@@ -105,7 +107,7 @@ fn shared_ranges(memory: &Memory) -> Vec<Range<u64>> {
 /// What the kernel calls the memory in these ranges. Two that have the same number by chance only
 /// cost a look too many.
 fn parts(ranges: &[Range<u64>]) -> Vec<Part> {
-    let maps = std::fs::read_to_string("/proc/thread-self/maps").unwrap_or_default();
+    let maps = procfs::text("maps");
     maps.lines()
         .filter_map(part)
         .filter(|part| ranges.iter().any(|range| range.contains(&part.range.start)))
@@ -139,9 +141,7 @@ fn open() -> Result<(), Blind> {
     moved(unsafe { syscall!(libc::SYS_userfaultfd, flags) }, WATCH)?;
     let features = [UFFD_API, WP_HUGETLBFS_SHMEM | WP_ASYNC, 0];
     ask(WATCH, UFFDIO_API, &mut { features })?;
-    let (path, flags) = (c"/proc/thread-self/pagemap", libc::O_RDONLY | libc::O_CLOEXEC);
-    // SAFETY: the kernel reads a terminated path.
-    moved(unsafe { syscall!(libc::SYS_open, path.as_ptr(), flags) }, PAGES)
+    moved(procfs::open("pagemap").map_or(-1, |file| i64::from(file.into_raw_fd())), PAGES)
 }
 
 fn moved(descriptor: i64, number: i32) -> Result<(), Blind> {
