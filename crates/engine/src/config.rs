@@ -38,6 +38,12 @@ pub enum Schedule {
         /// Events among which the changes are drawn; zero if nobody knows how many there are.
         events: u64,
     },
+    /// Threads run from one of the places that the host has named to the next. Nobody passes one while another can
+    /// still come to one; who then does is chosen at random.
+    Walk {
+        /// Where the dice start.
+        seed: u64,
+    },
 }
 
 impl Schedule {

@@ -11,7 +11,7 @@ use crate::shape::{Exit, Shape};
 use crate::suspicion::Suspicion;
 use expand::explicit_event;
 pub(crate) use expand::repetitions;
-pub use expand::{address, expand};
+pub use expand::{address, expand, repeated};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

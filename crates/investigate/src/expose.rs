@@ -217,6 +217,8 @@ struct Suspects {
     pairs: BTreeSet<u64>,
     /// Instructions at which threads meet by atomic variables.
     atomics: BTreeSet<u64>,
+    /// The instructions of both kinds themselves, without those behind them.
+    steps: BTreeSet<u64>,
     /// Entries of functions by which threads wait for each other.
     waits: BTreeSet<u64>,
     /// Entries of all functions of thread libraries and allocators.
@@ -234,6 +236,20 @@ impl Suspects {
         let passed =
             self.functions.difference(held).map(|pc| SwitchPoint { pc: *pc, holds: false });
         held.iter().map(|pc| SwitchPoint { pc: *pc, holds: true }).chain(passed).collect()
+    }
+
+    /// The places of the N-th walk: mostly all at which threads have to do with each other, now and then only
+    /// those of one kind, or some of them, as a walk has the fewer orders the fewer places it goes by.
+    fn walked(&self, turn: u64) -> BTreeSet<u64> {
+        let all: BTreeSet<u64> = self.steps.union(&self.waits).copied().collect();
+        let some = |number: usize| (turn >> (number % 6) ^ number as u64 / 6) & 1 == 0;
+        let places: BTreeSet<u64> = match turn % 4 {
+            1 => self.steps.clone(),
+            2 => self.waits.clone(),
+            3 => all.iter().enumerate().filter(|(it, _)| some(*it)).map(|(_, pc)| *pc).collect(),
+            _ => BTreeSet::new(),
+        };
+        if places.is_empty() { all } else { places }
     }
 
     /// Where threads are held the N-th time: kinds of places take turns. Of many places it is now all and
@@ -262,6 +278,7 @@ fn suspicious(recordings: &[&Path], notices: &Notices) -> anyhow::Result<Suspect
         let found = races::find(&case, case.main_process(), &options)?;
         suspects.pairs.extend(found.places);
         suspects.atomics.extend(found.meetings);
+        suspects.steps.extend(found.steps);
         suspects.waits.extend(found.meeting_functions);
         suspects.functions.extend(found.functions);
     }
@@ -308,7 +325,12 @@ impl Search<'_> {
 
     /// What is tried as the N-th: strategies take turns, so that none that finds nothing is in the way.
     fn attempt(&self, number: u64) -> Attempt {
-        let seed = number;
+        // Two of three are walks: few places, and every order of them.
+        let (seed, turn) = (number, number / 3);
+        if !number.is_multiple_of(3) {
+            return self.walk(seed, &self.suspects.walked(number - turn));
+        }
+        let number = turn;
         let events = self.events.load(Ordering::Relaxed);
         let passed = || self.suspects.passed();
         let depth = 2 + (number / 8 % 3) as u32;
@@ -325,6 +347,11 @@ impl Search<'_> {
             1 => Attempt { switch_points: passed(), ..Attempt::new(Schedule::Random { seed }) },
             _ => Attempt { cut: true, ..Attempt::new(Schedule::Random { seed }) },
         }
+    }
+
+    fn walk(&self, seed: u64, places: &BTreeSet<u64>) -> Attempt {
+        let switch_points = places.iter().map(|pc| SwitchPoint { pc: *pc, holds: true }).collect();
+        Attempt { switch_points, ..Attempt::new(Schedule::Walk { seed }) }
     }
 
     /// Makes recordings until one fails; how many there are then, with the three before.
@@ -388,13 +415,14 @@ impl Search<'_> {
         let switches = count_switches(&kept);
         let mut best = Best { attempt: found.attempt.clone(), file: kept, switches };
         let (file, mut made) = (self.folder.join("shorter"), 0);
+        made += self.thinned(found, &mut best, most / 2)?;
         let places = self.suspects.pairs.union(&self.suspects.atomics);
         let places: BTreeSet<u64> = places.chain(&self.suspects.functions).copied().collect();
         let passed = places.into_iter().map(|pc| SwitchPoint { pc, holds: false });
         let passed: Vec<SwitchPoint> = passed.collect();
         let events = self.events.load(Ordering::Relaxed);
         for depth in 1..=3 {
-            for seed in 0..most / 3 {
+            for seed in 0..most / 6 {
                 if best.switches <= u64::from(depth) {
                     return Ok((best, made));
                 }
@@ -413,6 +441,63 @@ impl Search<'_> {
         }
         Ok((best, made))
     }
+}
+
+/// Seeds that each choice of places gets.
+const SEEDS: u64 = 3;
+
+impl Search<'_> {
+    /// Looks for a walk past fewer places that fails alike: those at which threads were stopped, and of these
+    /// fewer and fewer. How many recordings were made.
+    fn thinned(&self, found: &Failed, best: &mut Best, most: u64) -> anyhow::Result<u64> {
+        let file = self.folder.join("thinner");
+        let mut places: Vec<u64> = stops(&best.file).into_iter().collect();
+        let (mut made, mut part) = (0, 1);
+        // Halves of the places are left out, then quarters, and so on.
+        while part <= places.len() && best.switches > 1 {
+            let size = places.len().div_ceil(part);
+            let mut is_thinner = false;
+            for start in (0..places.len()).step_by(size.max(1)) {
+                let without = if part == 1 { 0 } else { size };
+                let left = places[..start].iter().chain(places.iter().skip(start + without));
+                let left: BTreeSet<u64> = left.copied().collect();
+                for seed in 0..SEEDS {
+                    if made >= most || left.is_empty() {
+                        return Ok(made);
+                    }
+                    made += 1;
+                    let attempt = self.walk(seed, &left);
+                    if self.failure(&attempt, &file)?.as_ref() != Some(&found.what) {
+                        continue;
+                    }
+                    let switches = count_switches(&file);
+                    if switches < best.switches {
+                        std::fs::copy(&file, &best.file)?;
+                        (best.attempt, best.switches) = (attempt, switches);
+                        is_thinner = true;
+                        break;
+                    }
+                }
+                if is_thinner {
+                    places = stops(&best.file).intersection(&left).copied().collect();
+                    break;
+                }
+            }
+            part = if is_thinner { 2 } else { part * 2 };
+        }
+        Ok(made)
+    }
+}
+
+/// Where threads were stopped for others.
+fn stops(file: &Path) -> BTreeSet<u64> {
+    let Ok(recording) = Recording::open(file) else { return BTreeSet::new() };
+    let logs = recording.processes().iter().filter_map(|start| recording.log(start.process).ok());
+    let stopped = |entry: Entry| match entry {
+        Entry::Stop(at) => Some(at.pc),
+        _ => None,
+    };
+    logs.flat_map(|log| entries(log).filter_map(|(entry, _)| stopped(entry))).collect()
 }
 
 /// The recording with the fewest switches so far.

@@ -1,5 +1,6 @@
-//! Races, deadlocks and lost updates of a recorded process: one replay with everything observed, and
-//! another where it turned out that variables are atomic which were taken for plain ones.
+//! Races, deadlocks and lost updates of a recorded process: a quick replay finds the memory that threads share,
+//! another one looks at that, and again where it turned out that variables are atomic which were taken for plain
+//! ones.
 //!
 //! - this file: what is asked of the replay, and how often;
 //! - [`report`]: from sites to sentences;
@@ -12,7 +13,7 @@ use crate::case::Case;
 use crate::check::modules::{Modules, Wanted};
 use crate::check::recorded;
 use crate::error::fault_or_input;
-use analyze::races::stream::{Atomics, Facts, Races};
+use analyze::races::stream::{Atomics, Facts, LockWord, Races};
 use analyze::races::sync::{self, Own};
 use analyze::rules::suppress::{NamedFrame, Suppression};
 use base::allocator::Allocators;
@@ -53,16 +54,20 @@ pub struct RaceReport {
     pub places: BTreeSet<u64>,
     /// The program's own instructions that access atomic variables that several threads access.
     pub meetings: BTreeSet<u64>,
+    /// The same two without the instructions behind them: what threads do to each other, step by step.
+    pub steps: BTreeSet<u64>,
     /// Entries of functions of thread libraries by which threads wait for each other.
     pub meeting_functions: BTreeSet<u64>,
     /// Entries of the functions of thread libraries and allocators.
     pub functions: BTreeSet<u64>,
+    /// Accesses to shared memory of which nothing was kept, as there is too much of it.
+    pub left_out: u64,
     /// Whether the replay could not be followed to its end.
     pub cut_short: Option<String>,
 }
 
-/// How often the replay is gone through, at most, to learn which variables are atomic, and who wrote what readers
-/// had before the writer was back.
+/// How often the replay is gone through after the quick pass, at most, to learn which variables are atomic, and who
+/// wrote what readers had before the writer was back.
 const MOST_PASSES: usize = 3;
 
 /// Looks at one process of a recording.
@@ -73,10 +78,17 @@ pub fn find(case: &Case, process: u32, options: &Options) -> anyhow::Result<Race
     let mut facts = facts(&maps, &program, &options.sync)?;
     facts.channels = channels(case, process)?;
     let begin = recorded::begin(case.session(), process)?;
+    let quick = Races::survey(facts.clone(), begin.0);
+    let (quick, _) = replayed(case, process, &facts, quick)?;
+    facts.shared = quick.shared();
+    facts.writes = quick.overtaken_writes();
+    facts.atomics = learned(&quick, &program, &facts.atomics);
+    facts.lock_words = lock_words(&program, quick.locked_instructions());
     let mut passes = 0;
     loop {
         passes += 1;
-        let (races, cut_short) = replayed(case, process, &facts, begin.0, options)?;
+        let fresh = Races::new(facts.clone(), begin.0, options.unprotected);
+        let (races, cut_short) = replayed(case, process, &facts, fresh)?;
         let known = learned(&races, &program, &facts.atomics);
         let writes = races.overtaken_writes();
         let finds = !races.races().is_empty() || !races.predicted().is_empty();
@@ -97,6 +109,8 @@ pub fn find(case: &Case, process: u32, options: &Options) -> anyhow::Result<Race
                 threads,
                 places,
                 meetings: reporter.meetings(),
+                steps: reporter.meeting_places(),
+                left_out: races.left_out(),
                 meeting_functions: meeting_functions.map(|(entry, _)| *entry).collect(),
                 functions,
                 cut_short,
@@ -192,10 +206,8 @@ fn replayed(
     case: &Case,
     process: u32,
     facts: &Facts,
-    begin: u64,
-    options: &Options,
+    races: Races,
 ) -> anyhow::Result<(Races, Option<String>)> {
-    let races = Races::new(facts.clone(), begin, options.unprotected);
     let shared = Arc::new(Mutex::new(races));
     let stops = facts.functions.keys().chain(facts.allocators.keys()).copied().collect();
     let plan = Plan { stops: Stops::at_functions(stops), ..Plan::everything() };
@@ -215,6 +227,23 @@ impl Consumer for Shared {
     fn records(&mut self, bytes: &[u8]) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).records(bytes);
     }
+}
+
+/// Of locked instructions those that take or give a mutex of Rust's standard library, which is a word that is
+/// exchanged wherever it is used. Debug information names the functions that they come from.
+fn lock_words(program: &Program, locked: impl Iterator<Item = u64>) -> FxHashMap<u64, LockWord> {
+    let one = |pc: u64| {
+        let place = program.symbolise(Address(pc));
+        let names = place.frames.iter().filter_map(|frame| frame.function.as_deref());
+        let mut own = names.filter_map(|name| name.split_once("futex::Mutex::"));
+        own.find_map(|(_, function)| match function {
+            "lock" | "lock_contended" => Some(LockWord::Lock),
+            "try_lock" => Some(LockWord::Try),
+            "unlock" => Some(LockWord::Unlock),
+            _ => None,
+        })
+    };
+    locked.filter_map(|pc| Some((pc, one(pc)?))).collect()
 }
 
 /// What is known of atomic accesses after a pass.

@@ -122,6 +122,7 @@ pub fn schedule_text(schedule: Schedule) -> String {
     match schedule {
         Schedule::Fair => "fair".into(),
         Schedule::Random { seed } => format!("random:{seed}"),
+        Schedule::Walk { seed } => format!("walk:{seed}"),
         Schedule::Pct { depth, seed, events: 0 } => format!("pct:{depth},{seed}"),
         Schedule::Pct { depth, seed, events } => format!("pct:{depth},{seed},{events}"),
     }

@@ -76,13 +76,21 @@ enum Granule {
 }
 
 const PAGE_GRANULES: u64 = 512;
+/// Most granules of which anything is known.
+const MOST_GRANULES: usize = 1 << 23;
 
-type Page = FxHashMap<u16, Granule>;
+/// For each granule of a page the place of what is known of it, from 1; 0 if nothing is.
+type Page = Box<[u32; PAGE_GRANULES as usize]>;
 
 /// The cells of all memory.
 #[derive(Clone, Debug, Default)]
 pub struct Cells {
     pages: FxHashMap<u64, Page>,
+    granules: Vec<Granule>,
+    /// Places of granules of which nothing is known any more.
+    free: Vec<u32>,
+    /// Accesses to memory of which nothing could be kept, as there is too much.
+    pub left_out: u64,
 }
 
 /// The bytes of each granule that an access of this extent touches.
@@ -108,18 +116,11 @@ impl Cells {
         mut race: impl FnMut(u64, Seen, bool),
     ) {
         for (granule, mask) in granules(address, size) {
-            let page = self.pages.entry(granule / PAGE_GRANULES).or_default();
-            let slot = page
-                .entry((granule % PAGE_GRANULES) as u16)
-                .or_insert_with(|| Granule::Whole(mask, Cell::default()));
-            if let Granule::Whole(known, cell) = slot
+            let Some(slot) = self.slot(granule, mask) else { continue };
+            if let Granule::Whole(known, _) = slot
                 && *known != mask
             {
-                let known = *known;
-                let cell = std::mem::take(cell);
-                let split =
-                    |bit: usize| if known >> bit & 1 != 0 { cell.clone() } else { Cell::default() };
-                *slot = Granule::Split(Box::new(std::array::from_fn(split)));
+                split(slot);
             }
             match slot {
                 Granule::Whole(mask, cell) => {
@@ -140,28 +141,73 @@ impl Cells {
         }
     }
 
+    /// What is known of a granule, which is nothing if these bytes of it are the first to be accessed.
+    #[inline]
+    fn slot(&mut self, granule: u64, mask: u8) -> Option<&mut Granule> {
+        let Self { pages, granules, free, left_out } = self;
+        let page = pages
+            .entry(granule / PAGE_GRANULES)
+            .or_insert_with(|| Box::new([0; PAGE_GRANULES as usize]));
+        let place = &mut page[(granule % PAGE_GRANULES) as usize];
+        if *place == 0 {
+            let fresh = Granule::Whole(mask, Cell::default());
+            if let Some(unused) = free.pop() {
+                granules[unused as usize - 1] = fresh;
+                *place = unused;
+            } else if granules.len() < MOST_GRANULES {
+                granules.push(fresh);
+                *place = granules.len() as u32;
+            } else {
+                *left_out += 1;
+                return None;
+            }
+        }
+        granules.get_mut(*place as usize - 1)
+    }
+
     /// Nothing that was done to these bytes counts any more: they are another object.
     pub fn forget(&mut self, address: u64, size: u64) {
-        for (granule, mask) in granules(address, size) {
-            let Some(page) = self.pages.get_mut(&(granule / PAGE_GRANULES)) else { continue };
-            let key = (granule % PAGE_GRANULES) as u16;
-            match page.get_mut(&key) {
-                None => {}
-                Some(Granule::Whole(known, _)) if *known & !mask == 0 => {
-                    page.remove(&key);
+        let pages = address / 8 / PAGE_GRANULES..=address.saturating_add(size) / 8 / PAGE_GRANULES;
+        if pages.end() - pages.start() > self.pages.len() as u64 {
+            let known: Vec<u64> = self.pages.keys().copied().collect();
+            known.into_iter().filter(|page| pages.contains(page)).for_each(|page| {
+                self.forget_on(page, address, size);
+            });
+        } else {
+            pages.for_each(|page| self.forget_on(page, address, size));
+        }
+    }
+
+    fn forget_on(&mut self, number: u64, address: u64, size: u64) {
+        let Self { pages, granules: all, free, .. } = self;
+        let Some(page) = pages.get_mut(&number) else { return };
+        let start = address.max(number * PAGE_GRANULES * 8);
+        let end = address.saturating_add(size).min((number + 1) * PAGE_GRANULES * 8);
+        for (granule, mask) in granules(start, end.saturating_sub(start)) {
+            let place = &mut page[(granule % PAGE_GRANULES) as usize];
+            let Some(slot) = place.checked_sub(1).and_then(|at| all.get_mut(at as usize)) else {
+                continue;
+            };
+            match slot {
+                Granule::Whole(known, _) if *known & !mask == 0 => {
+                    free.push(std::mem::take(place));
                 }
-                Some(slot) => forget_bytes(slot, mask),
+                Granule::Whole(..) | Granule::Split(_) => forget_bytes(slot, mask),
             }
         }
     }
 }
 
-fn forget_bytes(slot: &mut Granule, mask: u8) {
+fn split(slot: &mut Granule) {
     if let Granule::Whole(known, cell) = slot {
-        let split =
-            |bit: usize| if *known >> bit & 1 != 0 { cell.clone() } else { Cell::default() };
-        *slot = Granule::Split(Box::new(std::array::from_fn(split)));
+        let (known, cell) = (*known, std::mem::take(cell));
+        let own = |bit: usize| if known >> bit & 1 != 0 { cell.clone() } else { Cell::default() };
+        *slot = Granule::Split(Box::new(std::array::from_fn(own)));
     }
+}
+
+fn forget_bytes(slot: &mut Granule, mask: u8) {
+    split(slot);
     if let Granule::Split(cells) = slot {
         for (bit, cell) in cells.iter_mut().enumerate() {
             if mask >> bit & 1 != 0 {

@@ -81,6 +81,7 @@ impl Detector {
         Self { without_locks: true, ..Self::default() }
     }
 
+    #[inline]
     fn clock(&mut self, thread: Thread) -> &mut VectorClock {
         let index = usize::from(thread);
         while self.threads.len() <= index {
@@ -108,10 +109,10 @@ impl Detector {
         if self.without_locks && object.is_lock() {
             return;
         }
-        let clock = self.clock(thread).clone();
-        self.objects.entry(object).or_default().join(&clock);
-        let time = clock.of(thread) + 1;
-        self.clock(thread).set(thread, time);
+        self.clock(thread);
+        let clock = &mut self.threads[usize::from(thread)];
+        self.objects.entry(object).or_default().join(clock);
+        clock.set(thread, clock.of(thread) + 1);
     }
 
     /// A thread learns what another knows at this moment.
@@ -169,6 +170,12 @@ impl Detector {
     /// Memory has become another object.
     pub fn forget(&mut self, address: u64, size: u64) {
         self.cells.forget(address, size);
+    }
+
+    /// Accesses of which nothing was kept, as too much memory is shared.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.cells.left_out
     }
 
     /// What was found, in the order of the run.

@@ -10,11 +10,13 @@ pub type LockSet = u32;
 pub struct LockSets {
     all: Vec<Vec<u64>>,
     numbers: FxHashMap<Vec<u64>, LockSet>,
+    /// Sets with a lock more or less that were asked for before.
+    changed: FxHashMap<(LockSet, u64, bool), LockSet>,
 }
 
 impl Default for LockSets {
     fn default() -> Self {
-        Self { all: vec![Vec::new()], numbers: FxHashMap::default() }
+        Self { all: vec![Vec::new()], numbers: FxHashMap::default(), changed: FxHashMap::default() }
     }
 }
 
@@ -40,18 +42,27 @@ impl LockSets {
 
     /// The set with one lock more. One that is held twice is there twice.
     pub fn with(&mut self, set: LockSet, lock: u64) -> LockSet {
-        let mut locks = self.get(set).to_vec();
-        locks.insert(locks.partition_point(|held| *held < lock), lock);
-        self.number(locks)
+        self.change(set, lock, true)
     }
 
     /// The set with one lock less.
     pub fn without(&mut self, set: LockSet, lock: u64) -> LockSet {
+        self.change(set, lock, false)
+    }
+
+    fn change(&mut self, set: LockSet, lock: u64, more: bool) -> LockSet {
+        if let Some(known) = self.changed.get(&(set, lock, more)) {
+            return *known;
+        }
         let mut locks = self.get(set).to_vec();
-        if let Ok(index) = locks.binary_search(&lock) {
+        if more {
+            locks.insert(locks.partition_point(|held| *held < lock), lock);
+        } else if let Ok(index) = locks.binary_search(&lock) {
             locks.remove(index);
         }
-        self.number(locks)
+        let number = self.number(locks);
+        self.changed.insert((set, lock, more), number);
+        number
     }
 
     /// A lock that is in both sets.

@@ -152,6 +152,12 @@ impl LockOrder {
         }
     }
 
+    /// Who has a lock alone.
+    #[must_use]
+    pub fn holder(&self, lock: u64) -> Option<Thread> {
+        self.holders.get(&lock).map(|(thread, _)| *thread)
+    }
+
     /// A lock is given back.
     pub fn gave(&mut self, lock: u64) {
         self.holders.remove(&lock);

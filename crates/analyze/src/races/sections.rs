@@ -29,7 +29,7 @@ pub struct LostUpdate {
     /// What was read and written.
     pub address: u64,
     /// Bytes.
-    pub size: u32,
+    pub size: u64,
     /// The read in the first section.
     pub read: Inside,
     /// The other thread's write.
@@ -45,7 +45,7 @@ pub struct LostUpdate {
 /// Accesses of critical sections, by address and size: blocks that are allocated anew forget theirs.
 #[derive(Clone, Debug, Default)]
 pub struct Sections {
-    known: BTreeMap<(u64, u32), LastAccesses>,
+    known: BTreeMap<(u64, u64), LastAccesses>,
     found: Vec<LostUpdate>,
 }
 
@@ -63,14 +63,14 @@ const MOST: usize = 256;
 
 impl Sections {
     /// A thread has read memory under a lock.
-    pub fn read(&mut self, address: u64, size: u32, inside: Inside) {
+    pub fn read(&mut self, address: u64, size: u64, inside: Inside) {
         let reads = &mut self.known.entry((address, size)).or_default().reads;
         reads.retain(|known| known.thread != inside.thread);
         reads.push(inside);
     }
 
     /// A thread has written memory under a lock.
-    pub fn write(&mut self, address: u64, size: u32, inside: Inside, sets: &LockSets) {
+    pub fn write(&mut self, address: u64, size: u64, inside: Inside, sets: &LockSets) {
         let LastAccesses { reads, writes } = self.known.entry((address, size)).or_default();
         let own = reads.iter().position(|known| known.thread == inside.thread);
         let read = own.map(|index| reads.swap_remove(index));
@@ -101,7 +101,7 @@ impl Sections {
     /// Memory has become another object.
     pub fn forget(&mut self, address: u64, size: u64) {
         let range = (address, 0)..(address.saturating_add(size), 0);
-        let gone: Vec<(u64, u32)> = self.known.range(range).map(|(key, _)| *key).collect();
+        let gone: Vec<(u64, u64)> = self.known.range(range).map(|(key, _)| *key).collect();
         for key in gone {
             self.known.remove(&key);
         }

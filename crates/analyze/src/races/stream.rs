@@ -3,7 +3,8 @@
 //! - this file: the state that the rooms share, and which of them a record goes to;
 //! - [`facts`]: what is known of the program beforehand; [`sites`]: where things happen, by number;
 //! - [`calls`]: calls of thread libraries and allocators; [`system_calls`]: what the kernel orders;
-//! - [`code`]: instructions and their accesses, plain and atomic.
+//! - [`code`]: instructions and their accesses, plain and atomic; [`reach`]: what can be passed by;
+//!   [`lock_words`]: locks that are atomic words.
 //!
 //! Inside of a function of the thread library or of an allocator nothing counts but what the call as a
 //! whole means. A word that locked instructions access orders those who access it, also by plain moves,
@@ -14,10 +15,12 @@
 mod calls;
 mod code;
 mod facts;
+mod lock_words;
+mod reach;
 mod sites;
 mod system_calls;
 
-pub use facts::{Atomics, Facts};
+pub use facts::{Atomics, Facts, LockWord};
 pub use sites::{Allocation, Deed, Site};
 
 use super::channels::{Channels, Writes};
@@ -26,11 +29,14 @@ use super::detector::{Detector, Object};
 use super::locks::{LockSet, LockSets};
 use super::meetings::Meetings;
 use super::order::LockOrder;
+use super::pairs::{Pairs, TornPair};
 use super::sections::Sections;
+use super::shared::{Owners, SharedLines};
 use super::waits::{Unchecked, Waits};
+use super::words::Words;
 use crate::model::calls::CallStack;
 use calls::Under;
-use code::InstructionFacts;
+use code::Code;
 use events::decode::{Bases, Decoder, ExplicitAccess, Record};
 use events::{Consumer, Event};
 use iced_x86::InstructionInfoFactory;
@@ -46,22 +52,17 @@ struct ThreadState {
     /// It is no process that was made, and has been seen to run.
     has_run: bool,
     calls: CallStack<u32>,
-    /// A call or return whose access comes next.
-    crossing: Option<(u8, u64)>,
     under: Vec<Under>,
+    /// It is inside of a function whose inside does not count.
+    is_hidden: bool,
+    /// It seems to wait for a lock that is an atomic word.
+    waits_for_word: bool,
     locks: LockSet,
     /// Locks that it holds together with other readers.
     shared: Vec<u64>,
     section: u32,
     /// What it does about the conditions that it waits for.
     waits: Waits,
-}
-
-impl ThreadState {
-    /// Whether it is inside of a function whose inside does not count.
-    fn is_hidden(&self) -> bool {
-        self.under.iter().any(Under::hides)
-    }
 }
 
 /// Both detectors, and what it takes to feed them.
@@ -74,7 +75,9 @@ pub struct Races {
 
 struct Feed {
     facts: Facts,
-    shapes: Vec<Vec<InstructionFacts>>,
+    codes: Vec<Code>,
+    /// Who accesses what, in the quick pass.
+    owners: Option<Owners>,
     factory: InstructionInfoFactory,
     bases: Bases,
     explicit: Vec<ExplicitAccess>,
@@ -82,6 +85,7 @@ struct Feed {
     predictor: Option<Detector>,
     order: LockOrder,
     sections: Sections,
+    pairs: Pairs,
     unchecked: Vec<Unchecked>,
     meetings: Meetings,
     channels: Channels,
@@ -97,7 +101,7 @@ struct Feed {
     /// Blocks: address to size and the number of allocations before.
     blocks: std::collections::BTreeMap<u64, (u64, u32)>,
     /// Words that locked instructions have accessed.
-    atomic: FxHashSet<u64>,
+    atomic: Words,
     /// The same, with how many allocations came before.
     seen_atomic: FxHashSet<(u64, u32)>,
     /// How often barriers came round, and whether anybody has gone on from the present round.
@@ -113,7 +117,8 @@ impl Races {
     pub fn new(facts: Facts, tick: u64, predicts: bool) -> Self {
         let feed = Feed {
             facts,
-            shapes: Vec::new(),
+            codes: Vec::new(),
+            owners: None,
             factory: InstructionInfoFactory::new(),
             bases: Bases::default(),
             explicit: Vec::new(),
@@ -121,6 +126,7 @@ impl Races {
             predictor: predicts.then(Detector::without_locks),
             order: LockOrder::default(),
             sections: Sections::default(),
+            pairs: Pairs::default(),
             unchecked: Vec::new(),
             meetings: Meetings::default(),
             channels: Channels::default(),
@@ -133,13 +139,39 @@ impl Races {
             tick,
             allocations: Vec::new(),
             blocks: std::collections::BTreeMap::new(),
-            atomic: FxHashSet::default(),
+            atomic: Words::default(),
             seen_atomic: FxHashSet::default(),
             barriers: FxHashMap::default(),
             done_once: FxHashSet::default(),
             order_of_accesses: 0,
         };
         Self { decoder: Decoder::default(), feed, broken: false }
+    }
+
+    /// The quick pass before: which memory is shared, and which words are atomic.
+    #[must_use]
+    pub fn survey(facts: Facts, tick: u64) -> Self {
+        let mut races = Self::new(facts, tick, false);
+        races.feed.owners = Some(Owners::default());
+        races
+    }
+
+    /// The memory that several threads access, after a quick pass.
+    #[must_use]
+    pub fn shared(&self) -> Option<SharedLines> {
+        self.feed.owners.as_ref().map(Owners::shared)
+    }
+
+    /// All locked instructions that were executed.
+    pub fn locked_instructions(&self) -> impl Iterator<Item = u64> {
+        let all = self.feed.codes.iter().flat_map(|code| &code.instructions);
+        all.filter(|one| one.locked).map(|one| one.pc)
+    }
+
+    /// Accesses of which nothing was kept, as too much memory is shared.
+    #[must_use]
+    pub fn left_out(&self) -> u64 {
+        self.feed.detector.left_out()
     }
 
     /// Accesses that nothing orders in this run.
@@ -158,6 +190,12 @@ impl Races {
     #[must_use]
     pub fn lost_updates(&self) -> &[super::sections::LostUpdate] {
         self.feed.sections.lost_updates()
+    }
+
+    /// Pairs of variables that were seen half changed.
+    #[must_use]
+    pub fn torn_pairs(&self) -> Vec<TornPair> {
+        self.feed.pairs.torn()
     }
 
     /// Waits after which nobody looked at what was waited for.
@@ -273,6 +311,7 @@ impl Feed {
         Some(())
     }
 
+    #[inline]
     fn thread(&mut self) -> &mut ThreadState {
         if self.threads.is_empty() {
             self.switch(0, 0);
@@ -288,8 +327,9 @@ impl Feed {
                 kernel_id,
                 has_run: false,
                 calls: CallStack::new(ONE_STACK),
-                crossing: None,
                 under: Vec::new(),
+                is_hidden: false,
+                waits_for_word: false,
                 locks: 0,
                 shared: Vec::new(),
                 section: 0,
@@ -342,18 +382,13 @@ impl Feed {
     fn forget(&mut self, address: u64, size: u64) {
         self.each_detector(|detector| detector.forget(address, size));
         self.sections.forget(address, size);
-        if size < 1 << 20 {
-            for word in address..address + size {
-                self.atomic.remove(&word);
-            }
-        } else {
-            self.atomic.retain(|word| !(address..address + size).contains(word));
-        }
+        self.pairs.forget(address, size);
+        self.atomic.forget(address, size);
     }
 
     /// The context that the running thread is in.
     fn context(&mut self) -> u32 {
-        self.thread().calls.iter().next().map_or(0, |frame| frame.data)
+        self.thread().calls.top().map_or(0, |frame| frame.data)
     }
 
     /// The context inside of a call at `pc`.

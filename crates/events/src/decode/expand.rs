@@ -99,6 +99,39 @@ fn expand_access(
     Some(())
 }
 
+/// What a repeated string instruction has done.
+struct Repeats {
+    source: u64,
+    destination: u64,
+    count: u64,
+    down: bool,
+    mask: u64,
+}
+
+impl Repeats {
+    fn read(group: &[Access], field: u16, payload: &[u8]) -> Option<Self> {
+        let get = |index: usize| record::field(payload, field as usize + index);
+        let narrow = group[0].narrow;
+        let mask = if narrow { 0xffff_ffff } else { MASK_48 };
+        let (source, destination) = (get(1)?, get(2)?);
+        // LODS does not move the destination.
+        let moves =
+            if group.iter().all(|access| access.from_source) { source } else { destination };
+        let down = get(4)?.wrapping_sub(moves) & mask > mask / 2;
+        let count = repetitions(narrow, get(0)?, get(3)?);
+        Some(Self { source, destination, count, down, mask })
+    }
+
+    /// Where an access goes at a repetition.
+    fn address(&self, access: &Access, step: u64, bases: Bases) -> u64 {
+        let start = if access.from_source { self.source } else { self.destination };
+        let distance = step.wrapping_mul(u64::from(access.size));
+        let offset =
+            if self.down { start.wrapping_sub(distance) } else { start.wrapping_add(distance) };
+        (offset & self.mask).wrapping_add(base_of(access.segment, bases)) & MASK_48
+    }
+}
+
 /// The repetitions of a string instruction, each with all its accesses.
 fn expand_repeat(
     group: &[Access],
@@ -107,20 +140,31 @@ fn expand_repeat(
     bases: Bases,
     each: &mut impl FnMut(Event),
 ) -> Option<()> {
-    let get = |index: usize| record::field(payload, field as usize + index);
-    let mask = if group[0].narrow { 0xffff_ffff } else { MASK_48 };
-    // LODS does not move the destination.
-    let moves = if group.iter().all(|access| access.from_source) { get(1)? } else { get(2)? };
-    let down = get(4)?.wrapping_sub(moves) & mask > mask / 2;
-    for step in 0..repetitions(group[0].narrow, get(0)?, get(3)?) {
+    let repeats = Repeats::read(group, field, payload)?;
+    for step in 0..repeats.count {
         for access in group {
-            let start = if access.from_source { get(1)? } else { get(2)? };
-            let distance = step * u64::from(access.size);
-            let offset =
-                if down { start.wrapping_sub(distance) } else { start.wrapping_add(distance) };
-            let address = (offset & mask).wrapping_add(base_of(access.segment, bases)) & MASK_48;
+            let address = repeats.address(access, step, bases);
             each(Event::Access { address, size: u32::from(access.size), write: access.write });
         }
+    }
+    Some(())
+}
+
+/// The memory that each side of a repeated string instruction has gone over, as a whole: whether it wrote, the
+/// lowest address, and how many bytes.
+pub fn repeated(
+    group: &[Access],
+    payload: &[u8],
+    bases: Bases,
+    mut each: impl FnMut(bool, u64, u64),
+) -> Option<()> {
+    let Some(Access { source: Source::Repeat { field }, .. }) = group.first() else { return None };
+    let repeats = Repeats::read(group, *field, payload)?;
+    let Some(last) = repeats.count.checked_sub(1) else { return Some(()) };
+    for access in group {
+        let ends = [0, last].map(|step| repeats.address(access, step, bases));
+        let bytes = repeats.count.saturating_mul(u64::from(access.size));
+        each(access.write, ends[0].min(ends[1]), bytes);
     }
     Some(())
 }

@@ -6,6 +6,7 @@ use crate::threads::Threads;
 use analyze::races::clock::Thread;
 use analyze::races::detector::{Access, Race};
 use analyze::races::order::Deadlock;
+use analyze::races::pairs::TornPair;
 use analyze::races::sections::{Inside, LostUpdate};
 use analyze::races::stream::{Deed, Races, Site};
 use analyze::races::waits::Unchecked;
@@ -57,6 +58,7 @@ impl<'a> Reporter<'a> {
             }
         }
         findings.extend(self.races.lost_updates().iter().map(|update| self.lost_update(update)));
+        findings.extend(self.races.torn_pairs().iter().map(|torn| self.torn_pair(torn)));
         findings.extend(rings.iter().filter(|ring| !ring.real).map(|ring| self.deadlock(ring)));
         findings.extend(self.races.unchecked_waits().iter().map(|wait| self.unchecked_wait(wait)));
         for race in self.races.predicted().iter().filter(|race| self.counts(race)) {
@@ -120,8 +122,19 @@ impl<'a> Reporter<'a> {
         for update in self.races.lost_updates() {
             places.extend([update.read, update.write].map(|it| self.races.site(it.site).pc));
         }
+        for torn in self.races.torn_pairs() {
+            places.extend(torn.own.map(|it| self.races.site(it.site).pc));
+        }
         places.remove(&0);
         places
+    }
+
+    /// The instructions of all pairs, and the program's own at which threads meet by atomic variables.
+    pub fn meeting_places(&self) -> BTreeSet<u64> {
+        let mut steps = self.races.meetings();
+        steps.retain(|pc| !self.is_library(*pc));
+        steps.extend(self.instructions());
+        steps
     }
 
     /// What makes two races the same to a reader: the lines, whichever came first.
@@ -291,6 +304,42 @@ impl<'a> Reporter<'a> {
             place: Some(self.place(site)),
             when: self.when(update.write.thread, update.write.time, site),
             evidence: evidence.concat(),
+        }
+    }
+
+    fn torn_pair(&self, torn: &TornPair) -> Finding {
+        let [one, other] = [0, 1].map(|at| {
+            let Inside { site, time, .. } = torn.own[at];
+            self.name_at(torn.variables[at], time, self.races.site(site))
+        });
+        let lock = self.name(torn.lock, torn.own[1].time);
+        let (verb, does) = if torn.writes { ("writes", "changes") } else { ("reads", "reads") };
+        let [own, foreign] =
+            [torn.own[1], torn.between[0]].map(|it| self.thread(it.thread, it.time));
+        let step = |inside: Inside, what: String| {
+            self.steps(inside.thread, inside.time, inside.site, &what)
+        };
+        let mut evidence = step(torn.own[0], format!("{verb} {one}"));
+        let mut between = [(torn.between[0], &one), (torn.between[1], &other)];
+        between.sort_by_key(|(inside, _)| inside.sequence);
+        for (inside, name) in between {
+            evidence.extend(step(inside, format!("accesses {name}")));
+        }
+        evidence.extend(step(torn.own[1], format!("{verb} {other}, in a later critical section,")));
+        if torn.count > 1 {
+            evidence.push(Step::new(format!("this happened {} times", torn.count)));
+        }
+        let site = self.races.site(torn.own[1].site);
+        Finding {
+            kind: "torn-pair".into(),
+            title: format!(
+                "thread {own} {does} {one} and {other} in two critical sections of {lock}, and thread \
+                 {foreign}, which uses both at once, comes in between"
+            ),
+            confidence: Confidence::Low,
+            place: Some(self.place(site)),
+            when: self.when(torn.own[1].thread, torn.own[1].time, site),
+            evidence,
         }
     }
 

@@ -75,6 +75,7 @@ impl Races {
         let text = if self.json {
             let facts = json!({
                 "process": process, "threads": found.threads, "suppressed": found.suppressed,
+                "left_out": found.left_out,
             });
             report::json::render("races", &found.findings, facts)
         } else {
@@ -86,6 +87,12 @@ impl Races {
         }
         if let Some(why) = &found.cut_short {
             render::note(&format!("what came after is not looked at: {why}"));
+        }
+        if found.left_out > 0 {
+            render::note(&format!(
+                "the threads share too much memory: {} accesses were not looked at",
+                found.left_out
+            ));
         }
         if found.suppressed > 0 {
             render::note(&format!("suppressed as known: {}", found.suppressed));

@@ -71,12 +71,13 @@ fn parse_schedule(text: &str) -> Result<Schedule, String> {
     match (kind, &numbers[..]) {
         ("fair", []) if rest.is_empty() => Ok(Schedule::Fair),
         ("random", [seed]) => Ok(Schedule::Random { seed: *seed }),
+        ("walk", [seed]) => Ok(Schedule::Walk { seed: *seed }),
         ("pct", [deep, seed]) => Ok(Schedule::Pct { depth: depth(*deep), seed: *seed, events: 0 }),
         ("pct", [deep, seed, events]) => {
             Ok(Schedule::Pct { depth: depth(*deep), seed: *seed, events: *events })
         }
-        _ => Err("a schedule is `fair`, `random:SEED` or `pct:DEPTH,SEED[,EVENTS]`, such as \
-                  `random:7`"
+        _ => Err("a schedule is `fair`, `random:SEED`, `walk:SEED` or `pct:DEPTH,SEED[,EVENTS]`, such \
+                  as `random:7`"
             .into()),
     }
 }

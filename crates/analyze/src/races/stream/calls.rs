@@ -32,7 +32,7 @@ impl Under {
 
 /// How a lock was taken.
 #[derive(Clone, Copy)]
-enum Taken {
+pub(super) enum Taken {
     /// By waiting for it.
     Waiting,
     /// By trying once, at a site.
@@ -53,7 +53,7 @@ impl Feed {
         let site = self.caller_site(deed);
         let mut under = Under { stack, call, arguments, site, generation: 0 };
         // A function of the library that another one calls is part of that.
-        if !self.thread().is_hidden() {
+        if !self.thread().is_hidden {
             match call {
                 Call::Sync(role) => {
                     under.generation = self.enters_sync(role, stack, arguments, site)
@@ -61,7 +61,9 @@ impl Feed {
                 Call::Allocator(allocator) => self.enters_allocator(allocator, arguments, site),
             }
         }
-        self.thread().under.push(under);
+        let thread = self.thread();
+        thread.is_hidden |= under.hides();
+        thread.under.push(under);
     }
 
     fn enters_sync(&mut self, role: Role, stack: u64, arguments: [u64; 6], site: u32) -> u32 {
@@ -74,6 +76,7 @@ impl Feed {
             Role::Unlock => self.unlock(object),
             Role::Wait => {
                 self.thread().waits.waits(stack);
+                self.pairs.ends(now, true, &self.sets);
                 self.unlock(arguments[1]);
             }
             Role::Signal => self.release(Object::Signal(object, 0)),
@@ -97,7 +100,7 @@ impl Feed {
         0
     }
 
-    fn unlock(&mut self, lock: u64) {
+    pub(super) fn unlock(&mut self, lock: u64) {
         let now = self.now;
         if let Some(unchecked) = self.thread().waits.gives(now, lock)
             && !self.unchecked.iter().any(|known| known.site == unchecked.site)
@@ -111,10 +114,13 @@ impl Feed {
         let locks = self.thread().locks;
         let locks = self.sets.without(locks, lock);
         self.thread().locks = locks;
+        if locks == 0 {
+            self.pairs.ends(now, false, &self.sets);
+        }
     }
 
     /// The running thread has a lock.
-    fn lock(&mut self, lock: u64, alone: bool, how: Taken) {
+    pub(super) fn lock(&mut self, lock: u64, alone: bool, how: Taken) {
         self.acquire(Object::Lock(lock));
         if alone {
             self.acquire(Object::Readers(lock));
@@ -145,11 +151,13 @@ impl Feed {
         if !known {
             return;
         }
-        let under = &mut self.thread().under;
-        let Some(index) = under.iter().rposition(|under| under.stack == stack) else { return };
-        let call = under[index];
-        under.truncate(index);
-        if self.thread().is_hidden() {
+        let thread = self.thread();
+        let is_it = |under: &Under| under.stack == stack;
+        let Some(index) = thread.under.iter().rposition(is_it) else { return };
+        let call = thread.under[index];
+        thread.under.truncate(index);
+        thread.is_hidden = thread.under.iter().any(Under::hides);
+        if thread.is_hidden {
             return;
         }
         match call.call {

@@ -1,6 +1,7 @@
 //! What is known of a program before its stream is looked at.
 
 use crate::races::channels::Writes;
+use crate::races::shared::SharedLines;
 use crate::races::sync::{Role, Success};
 use base::allocator::Allocator;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -13,6 +14,17 @@ pub struct Atomics {
     pub words: FxHashSet<(u64, u32)>,
     /// Instructions that access atomic variables by plain moves.
     pub instructions: FxHashSet<u64>,
+}
+
+/// What a locked instruction does to a lock that is nothing but an atomic word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockWord {
+    /// Takes it if nobody has it; whoever does not get it here waits for it.
+    Lock,
+    /// Takes it if nobody has it.
+    Try,
+    /// Gives it back.
+    Unlock,
 }
 
 /// What the analysis is told about the program.
@@ -36,4 +48,8 @@ pub struct Facts {
     pub writes: Writes,
     /// Atomic accesses.
     pub atomics: Atomics,
+    /// Instructions that take and give locks which are atomic words.
+    pub lock_words: FxHashMap<u64, LockWord>,
+    /// Memory that threads share, if that is known: accesses elsewhere do not matter.
+    pub shared: Option<SharedLines>,
 }

@@ -9,6 +9,9 @@ impl Feed {
         const WAKE: u64 = 1;
         const WAIT: u64 = 0;
         const BITSET: u64 = 9;
+        if number != n::futex {
+            self.goes_on();
+        }
         match number {
             n::clone | n::clone3 if answer > 0 => {
                 self.makes(answer as u32);
@@ -18,7 +21,7 @@ impl Feed {
                 let kernel_id = self.thread().kernel_id;
                 self.by_kernel.remove(&kernel_id);
             }
-            n::futex if !self.thread().is_hidden() => match arguments[1] & 0x7f {
+            n::futex if !self.thread().is_hidden => match arguments[1] & 0x7f {
                 WAIT | BITSET if answer == 0 => self.acquire(Object::Atomic(arguments[0])),
                 WAKE => self.release(Object::Atomic(arguments[0])),
                 _ => {}

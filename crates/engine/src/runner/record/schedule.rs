@@ -6,7 +6,11 @@
 //!   at once;
 //! * **pct**: threads have random priorities and the highest that can run does; at a few random
 //!   moments the running one falls below all others. Finds every bug that needs so many ordering
-//!   constraints with a probability that can be stated (Burckhardt et al., ASPLOS 2010).
+//!   constraints with a probability that can be stated (Burckhardt et al., ASPLOS 2010);
+//! * **walk**: threads run from one named place to the next, and stand there until all others stand at one,
+//!   wait, or have ended; then the highest of random numbers passes, drawn by each thread when it arrives
+//!   (Yuan, Yang and Gu, CAV 2018), or by some seeds anew each time. What lies between the places, however
+//!   long it takes, has no part in who comes first.
 //!
 //! An **event** is a moment at which threads may have something to do with each other, while another
 //! could run: a locked instruction, a system call, a place that the host has named. Ticks alone are too
@@ -36,6 +40,11 @@ const PCT_PATIENCE: u64 = 256;
 /// Times that a thread is passed over before it rises above all others: where many sleep and wake, there
 /// is always a higher one that can run, and what they wait for may be its to do.
 const PCT_PASSES: u64 = 1024;
+
+/// Arrivals at named places after which only one in [`WALK_RARELY`] counts: a loop goes through one of them.
+const WALK_ALWAYS: u64 = 20_000;
+/// See there.
+const WALK_RARELY: u64 = 16;
 
 /// A thread is stopped at one event in two to the power of something below this, by seed.
 const RATE_BITS: u64 = 6;
@@ -95,6 +104,8 @@ struct Manner {
     starves: bool,
     /// Of eight timed waits so many end at once.
     early: u64,
+    /// Whether a walk draws anew for all whenever somebody may pass.
+    redraws: bool,
 }
 
 /// What a schedule by priorities knows of a thread.
@@ -103,6 +114,8 @@ struct Priority {
     priority: u64,
     /// How often another one was chosen since it was.
     passed: u64,
+    /// Whether it stands before a named place, in a walk.
+    stands: bool,
 }
 
 /// A small generator (xorshift64*): seeds must mean the same in every version.
@@ -132,7 +145,9 @@ impl Scheduler {
     pub fn new(schedule: Schedule, cut: bool) -> Self {
         let seed = match schedule {
             Schedule::Fair => 1,
-            Schedule::Random { seed } | Schedule::Pct { seed, .. } => seed,
+            Schedule::Random { seed } | Schedule::Pct { seed, .. } | Schedule::Walk { seed } => {
+                seed
+            }
         };
         let mut random = Random(seed.wrapping_mul(2).wrapping_add(1) ^ 0x5851_f42d_4c95_7f2d);
         // The first numbers of neighbouring seeds have much in common.
@@ -157,6 +172,7 @@ impl Scheduler {
             rate: 2 << random.below(RATE_BITS),
             starves: random.below(2) == 0,
             early: [0, 2, 6][random.below(3) as usize],
+            redraws: random.below(2) == 0,
         };
         let (priorities, lowest, highest) = (Vec::new(), u64::MAX / 2, u64::MAX / 2 + (1 << 41));
         Self {
@@ -190,7 +206,7 @@ impl Scheduler {
     /// Ticks until the running thread is stopped next.
     pub fn slice(&mut self, now: u64) -> u64 {
         match self.schedule {
-            Schedule::Fair => FAIR - FAIR / 8 + self.random.below(FAIR / 4),
+            Schedule::Fair | Schedule::Walk { .. } => FAIR - FAIR / 8 + self.random.below(FAIR / 4),
             Schedule::Random { .. } => {
                 let bits = self.random.below(RANDOM_BITS + 1);
                 1 + self.random.below(1 << bits)
@@ -208,7 +224,7 @@ impl Scheduler {
     pub fn steps(&mut self) -> u64 {
         let often = match self.schedule {
             Schedule::Fair => 1,
-            Schedule::Random { .. } | Schedule::Pct { .. } => 4,
+            Schedule::Random { .. } | Schedule::Pct { .. } | Schedule::Walk { .. } => 4,
         };
         if self.cut || self.random.below(often) == 0 { self.random.below(STEPS) } else { 0 }
     }
@@ -228,7 +244,8 @@ impl Scheduler {
         self.events += 1;
         self.decisions += 1;
         match (self.schedule, event) {
-            (Schedule::Fair, _) => false,
+            (Schedule::Fair, _) | (Schedule::Walk { .. }, Event::Passed) => false,
+            (Schedule::Walk { .. }, Event::Target) => self.stands(running, waiting),
             (Schedule::Random { .. }, Event::Target) => self.arrives(running),
             (Schedule::Random { .. }, Event::Passed) => {
                 let stops = self.random.below(self.manner.rate) == 0;
@@ -246,6 +263,56 @@ impl Scheduler {
                 waiting.iter().any(|thread| self.priority(*thread) > own)
             }
         }
+    }
+
+    /// A thread has come to a named place in a walk. Whether it is not the one to pass.
+    fn stands(&mut self, running: i32, waiting: &[i32]) -> bool {
+        if self.events > WALK_ALWAYS && self.random.below(WALK_RARELY) != 0 {
+            return false;
+        }
+        self.kept = 0;
+        let priority = self.draw();
+        let known = self.known(running);
+        (known.priority, known.stands) = (priority, true);
+        self.redraw(waiting);
+        self.gives_way(running, waiting)
+    }
+
+    fn draw(&mut self) -> u64 {
+        u64::MAX / 2 + 1 + self.random.below(1 << 40)
+    }
+
+    /// Those who stand draw again, where a seed has it so.
+    fn redraw(&mut self, waiting: &[i32]) {
+        for thread in waiting {
+            if self.manner.redraws && self.known(*thread).stands {
+                self.known(*thread).priority = self.draw();
+            }
+        }
+    }
+
+    /// Whether another one is to go on in a walk. If not, this one passes where it stands.
+    fn gives_way(&mut self, running: i32, waiting: &[i32]) -> bool {
+        let own = self.rank(running);
+        let gives_way = waiting.iter().any(|thread| self.rank(*thread) > own);
+        self.known(running).stands &= gives_way;
+        gives_way
+    }
+
+    /// In a walk those come first who do not stand.
+    fn rank(&mut self, thread: i32) -> (bool, u64) {
+        let known = self.known(thread);
+        (!known.stands, known.priority)
+    }
+
+    fn choose_walking(&mut self, waiting: &[i32]) -> usize {
+        let ranks = waiting.iter().enumerate().map(|(index, thread)| (self.rank(*thread), index));
+        let chosen = ranks.max().map_or(0, |(_, index)| index);
+        if let Some(thread) = waiting.get(chosen) {
+            self.known(*thread).stands = false;
+        }
+        self.kept = 0;
+        chosen
     }
 
     /// A thread is before a place that the host has named: it is held there for a while, so that others come
@@ -305,7 +372,7 @@ impl Scheduler {
         let Self { priorities, random, .. } = self;
         let at = priorities.iter().position(|known| known.thread == thread).unwrap_or_else(|| {
             let priority = u64::MAX / 2 + 1 + random.below(1 << 40);
-            priorities.push(Priority { thread, priority, passed: 0 });
+            priorities.push(Priority { thread, priority, passed: 0, stands: false });
             priorities.len() - 1
         });
         &mut priorities[at]
@@ -318,6 +385,7 @@ impl Scheduler {
             Schedule::Fair => 0,
             Schedule::Random { .. } => self.choose_any(waiting),
             Schedule::Pct { .. } => self.choose_highest(waiting),
+            Schedule::Walk { .. } => self.choose_walking(waiting),
         }
     }
 
@@ -357,6 +425,13 @@ impl Scheduler {
             Schedule::Random { .. } => self
                 .is_starved()
                 .is_some_and(|passed| passed != running && waiting.iter().all(|it| *it == passed)),
+            Schedule::Walk { .. } => {
+                // Whoever goes on for ever without coming to a place waits for somebody who stands at one.
+                self.kept += 1;
+                let spins = self.kept > PCT_PATIENCE && !self.known(running).stands;
+                self.known(running).stands |= spins;
+                !self.gives_way(running, waiting)
+            }
             Schedule::Pct { .. } => {
                 self.kept += 1;
                 if self.kept > PCT_PATIENCE {
@@ -448,6 +523,43 @@ mod tests {
             assert!(scheduler.event_changes.is_empty());
             assert!(at_ticks <= 3);
         }
+    }
+
+    /// Three threads that pass so many named places each: in which order they do.
+    fn walked(seed: u64, mut left: [u32; 3]) -> Vec<i32> {
+        let mut scheduler = Scheduler::new(Schedule::Walk { seed }, false);
+        let (mut running, mut stand, mut order) = (0usize, [false; 3], Vec::new());
+        let mut passes = |thread: usize, left: &mut [u32; 3]| {
+            left[thread] -= 1;
+            order.push(thread as i32);
+        };
+        loop {
+            let live = (0..3).filter(|it| *it != running && left[*it] > 0);
+            let waiting: Vec<i32> = live.map(|it| it as i32).collect();
+            let arrives = left[running] > 0;
+            if arrives && !scheduler.event(Event::Target, running as i32, &waiting) {
+                passes(running, &mut left);
+                continue;
+            }
+            if waiting.is_empty() {
+                return order;
+            }
+            assert!(!arrives || !scheduler.keeps(running as i32, &waiting));
+            stand[running] = arrives;
+            running = waiting[scheduler.choose(&waiting)] as usize;
+            // Who is chosen where it stands passes there.
+            if std::mem::take(&mut stand[running]) {
+                passes(running, &mut left);
+            }
+        }
+    }
+
+    #[test]
+    fn a_walk_shows_every_order_of_places() {
+        let orders: std::collections::BTreeSet<Vec<i32>> =
+            (0..2000).map(|seed| walked(seed, [1, 1, 2])).collect();
+        assert_eq!(orders.len(), 12);
+        assert_eq!(walked(7, [3, 3, 3]), walked(7, [3, 3, 3]));
     }
 
     #[test]
