@@ -76,9 +76,11 @@ fn parse_schedule(text: &str) -> Result<Schedule, String> {
         ("pct", [deep, seed, events]) => {
             Ok(Schedule::Pct { depth: depth(*deep), seed: *seed, events: *events })
         }
-        _ => Err("a schedule is `fair`, `random:SEED`, `walk:SEED` or `pct:DEPTH,SEED[,EVENTS]`, such \
+        _ => Err(
+            "a schedule is `fair`, `random:SEED`, `walk:SEED` or `pct:DEPTH,SEED[,EVENTS]`, such \
                   as `random:7`"
-            .into()),
+                .into(),
+        ),
     }
 }
 
