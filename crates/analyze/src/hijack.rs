@@ -18,6 +18,7 @@ pub mod report;
 
 pub use follow::{Jumps, Transfers};
 
+use crate::rules::machine::chains::Stamp;
 use events::Plan;
 use events::plan::{Execution, Observe, Syscalls};
 
@@ -36,6 +37,8 @@ pub struct Write {
     pub value: Option<u64>,
     /// Whether the kernel wrote, in a system call.
     pub by_kernel: bool,
+    /// When.
+    pub stamp: Stamp,
 }
 
 /// What was overwritten.

@@ -101,6 +101,14 @@ pub enum Role {
     Times,
 }
 
+impl Role {
+    /// Whether it is a call that was active at another moment than the finding's.
+    #[must_use]
+    pub fn is_history(self) -> bool {
+        matches!(self, Self::Allocated | Self::Freed | Self::Opened | Self::Closed)
+    }
+}
+
 /// One step of the evidence for a finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Step {
@@ -177,6 +185,27 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// The same finding at a time, and its evidence with it: what has no moment of its own is of the moment at
+    /// which the finding shows, and the calls of another stack are of the moment of that stack.
+    #[must_use]
+    pub fn at_time(mut self, when: Option<When>) -> Self {
+        self.when = when;
+        let mut stack: Option<(Role, When)> = None;
+        for step in &mut self.evidence {
+            let inherited = match step.role {
+                Some(Role::Call) => when,
+                None if step.place.is_none() => when,
+                Some(role) if role.is_history() => {
+                    stack.filter(|(of, _)| *of == role).map(|(_, when)| when)
+                }
+                _ => None,
+            };
+            step.when = step.when.or(inherited);
+            stack = step.role.zip(step.when);
+        }
+        self
+    }
+
     /// What stays the same when addresses, lines, folders and call paths change: the kind, the function that
     /// is to blame, the functions that made and freed what it is about, and the variable's name.
     fn identity(&self) -> String {
@@ -232,6 +261,7 @@ fn fnv(bytes: &[u8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::{Position, ProcessNumber, ThreadNumber, Tick};
 
     fn finding(function: &str, line: u32, text: &str) -> Finding {
         Finding {
@@ -247,6 +277,27 @@ mod tests {
                     .at(Place::line("a.c", line).in_function(function)),
             ],
         }
+    }
+
+    #[test]
+    fn calls_are_of_the_moment_of_their_stack() {
+        let at = |tick| {
+            let position = Position { tick: Tick(tick), pc: Address(0x10) };
+            Some(When { process: ProcessNumber(0), thread: ThreadNumber(1), position })
+        };
+        let mut of_a_block = finding("f", 3, "1 byte written");
+        of_a_block.evidence.extend([
+            Step::new("allocated: #0 g").as_a(Role::Allocated).at_time(at(3)),
+            Step::new("allocated: #1 h").as_a(Role::Allocated),
+            Step::new("freed: #0 g").as_a(Role::Freed),
+            Step::new("the pointer was made").as_a(Role::Copied),
+            Step::new("it was read").at(Place::line("a.c", 1)),
+            Step::new("twice").as_a(Role::Times),
+        ]);
+        let dated = of_a_block.at_time(at(9));
+        let moments: Vec<_> = dated.evidence.iter().map(|step| step.when).collect();
+        assert_eq!(moments, [at(9), at(9), at(3), at(3), None, None, None, None]);
+        assert_eq!(dated.when, at(9));
     }
 
     #[test]

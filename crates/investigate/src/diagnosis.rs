@@ -78,6 +78,8 @@ pub struct Diagnosis {
     pub explanation: Explanation,
     /// The values of the statements that are shown, in their order.
     pub shown: Vec<Shown>,
+    /// Whether what it is about, a panic, was before all that has been looked at.
+    is_earlier: bool,
 }
 
 /// A statement that is shown.
@@ -191,7 +193,8 @@ impl Diagnosis {
             let handled = handled(&execution, sight, said.as_ref())?;
             let more = Self::ended(case, execution, said.clone(), handled.as_ref())?;
             let is_over = until.is_none_or(|until| Instant::now() + begun.elapsed() * 2 > until);
-            let enough = is_over || !more.explanation.open;
+            // A panic that prints a backtrace may be many windows before the end that it led to.
+            let enough = (is_over && !more.is_earlier) || !more.explanation.open;
             found = Some(more);
             if enough {
                 break;
@@ -243,6 +246,7 @@ impl Diagnosis {
             asked: asking.asked,
             explanation,
             shown: Vec::new(),
+            is_earlier: asking.is_earlier,
             execution,
         })
     }
@@ -309,7 +313,8 @@ impl Diagnosis {
         // The report of a replay has the runner's ids.
         let thread = self.execution.trace.last_thread()?;
         let end = self.execution.position(StepCount(self.execution.trace.len()));
-        crash.finding.when = end.and_then(|position| when(&self.execution, thread, position));
+        let end = end.and_then(|position| when(&self.execution, thread, position));
+        crash.finding = crash.finding.at_time(end);
         Some(crash)
     }
 
@@ -432,6 +437,8 @@ struct Asking {
     stack: Vec<Place>,
     /// The thread that it is about.
     thread: Option<u32>,
+    /// Whether the panic that it is about was before all that has been looked at.
+    is_earlier: bool,
 }
 
 /// The best questions about an end.
@@ -448,7 +455,7 @@ fn asking(
         let pc = asked.last().and_then(|asked| asked.pc);
         let stack = last.map_or_else(Vec::new, |thread| own_stack(execution, thread, end));
         let (place, inside) = pc.map_or((None, None), |pc| own_or_caller(execution, pc, &stack));
-        Asking { asked, place, inside, position: None, stack, thread: last }
+        Asking { asked, place, inside, position: None, stack, thread: last, is_earlier: false }
     };
     if let Some(endless) = recursion {
         return by_pc(vec![endless.asked()]);
@@ -465,12 +472,14 @@ fn asking(
         Class::GoPanic => decided::last_go_panic(execution),
         _ => None,
     };
+    let panicked = matches!(class, Class::RustPanic | Class::GoPanic);
+    let is_earlier = panicked && panic.is_none() && execution.trace.is_tail;
     let Some((thread, moment)) = panic.or(last.map(|thread| (thread, end))) else {
         return by_pc(Vec::new());
     };
     let words = title::decision(class);
     let Some(found) = decided::decided(execution, control, thread, moment, words) else {
-        let mut asking = returned(execution, by_pc);
+        let mut asking = Asking { is_earlier, ..returned(execution, by_pc) };
         if class == Class::ExitCode && said.is_some() {
             asking.asked.extend(message::asked(execution, control));
         }
@@ -497,6 +506,7 @@ fn asking(
         stack: found.calls.iter().flat_map(|call| call.own.clone()).collect(),
         thread: Some(thread),
         asked,
+        is_earlier,
     }
 }
 
@@ -507,7 +517,8 @@ fn of_fault(execution: &Execution, fault: &Handled) -> Option<Asking> {
     let mut stack = own_stack(execution, thread, moment);
     let place = own.clone().or_else(|| stack.first().cloned());
     stack.splice(0..0, own);
-    Some(Asking { asked, place, inside: None, position: None, stack, thread: Some(thread) })
+    let thread = Some(thread);
+    Some(Asking { asked, place, inside: None, position: None, stack, thread, is_earlier: false })
 }
 
 /// Whether the last panic only passed on that of a thread.

@@ -7,8 +7,10 @@ use crate::crash::jump_that_failed;
 use crate::error::fault_or_input;
 use crate::functions;
 use crate::program::program_of;
+use crate::threads::Threads;
 use analyze::hijack::{self, Hijack, Jumps, Overwritten, Transfers};
-use base::{CrashReport, Finding, ModuleMap};
+use analyze::rules::machine::chains::Stamp;
+use base::{CrashReport, Finding, ModuleMap, ProcessNumber, When};
 use events::Consumer;
 use replay::{Session, Shown};
 use std::collections::BTreeSet;
@@ -47,8 +49,15 @@ pub fn findings(
     }
     let program = program_of(&maps);
     let mut told = BTreeSet::new();
-    let mut findings: Vec<Finding> =
-        hijacks.iter().filter_map(|hijack| hijack::report::finding(hijack, &program)).collect();
+    let threads = Threads::of(session.recording(), process);
+    let when = |stamp: Stamp| {
+        let thread = threads.number(stamp.thread as i32, stamp.position.tick);
+        Some(When { process: ProcessNumber(process), thread, position: stamp.position })
+    };
+    let mut findings: Vec<Finding> = hijacks
+        .iter()
+        .filter_map(|hijack| hijack::report::finding(hijack, &program, &when))
+        .collect();
     // What comes after the first is where that led.
     findings.truncate(1);
     findings.retain(|finding| told.insert((finding.kind.clone(), finding.title.clone())));

@@ -13,7 +13,8 @@ const IN_A_ROW: usize = 4;
 /// The crash as text.
 pub fn text(crash: &Crash, style: Style) -> String {
     finding::on_a_screen(|room| {
-        let evidence = finding::steps(&crash.finding.evidence, room, style).concat();
+        let evidence =
+            finding::steps(crash.finding.when, &crash.finding.evidence, room, style).concat();
         finding::heading(&crash.finding, style) + &evidence + &end(crash, room, style)
     })
 }
@@ -30,9 +31,9 @@ pub fn with_cause(cause: &Finding, crash: &Crash, style: Style) -> String {
     };
     finding::on_a_screen(|room| {
         let mut text = finding::heading(cause, style);
-        text += &finding::steps(&before, room, style).concat();
+        text += &finding::steps(cause.when, &before, room, style).concat();
         text += &format!("{}\n", style.alarm(&fit::wrapped(&ended, style.columns)));
-        text += &finding::steps(&after, room, style).concat();
+        text += &finding::steps(crash.finding.when, &after, room, style).concat();
         text + &end(crash, room, style)
     })
 }

@@ -3,7 +3,7 @@
 use super::fit;
 use super::source;
 use super::style::Style;
-use base::{Confidence, Finding, Place, Role, Step};
+use base::{Confidence, Finding, Place, Role, Step, When};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -50,7 +50,10 @@ pub fn on_a_screen(text: impl Fn(Room) -> String) -> String {
 
 /// The whole finding.
 pub fn render(finding: &Finding, style: Style) -> String {
-    on_a_screen(|room| heading(finding, style) + &steps(&finding.evidence, room, style).concat())
+    on_a_screen(|room| {
+        let evidence = steps(finding.when, &finding.evidence, room, style);
+        heading(finding, style) + &evidence.concat()
+    })
 }
 
 /// Findings to be read one after the other: what one has in common with an earlier one is told there.
@@ -66,7 +69,7 @@ pub fn render_all<'a>(
             let next = numbers.len();
             *numbers.entry(line.clone()).or_insert(next)
         };
-        let all = steps(&finding.evidence, ROOMS[0], style);
+        let all = steps(finding.when, &finding.evidence, ROOMS[0], style);
         let own: Vec<usize> = all.iter().map(&mut number).collect();
         let text = match longest(&own, &told) {
             Some((run, earlier)) if run.len() >= IN_COMMON => {
@@ -112,8 +115,9 @@ fn as_above(earlier: &Finding, left_out: usize) -> String {
     format!("  … and {left_out} more lines as in the finding{place} above\n")
 }
 
-/// The evidence, a text for each step or for several that are told in one line.
-pub fn steps(evidence: &[Step], room: Room, style: Style) -> Vec<String> {
+/// The evidence of a finding that shows at `when`, a text for each step or for several that are told in one line. A
+/// moment is told where it is another than that of the line above.
+pub fn steps(when: Option<When>, evidence: &[Step], room: Room, style: Style) -> Vec<String> {
     let mut texts = Vec::new();
     for group in evidence.chunk_by(|one, next| one.role.is_some() && one.role == next.role) {
         let most = match group[0].role {
@@ -126,10 +130,13 @@ pub fn steps(evidence: &[Step], room: Room, style: Style) -> Vec<String> {
             Some(Role::Copied) => room.copies,
             Some(Role::Times) | None => usize::MAX,
         };
+        let mut told = when;
         for (number, step) in (1..).zip(group.iter().take(most)) {
             let left = if number == most { group.len() - number } else { 0 };
             let more = if left > 0 { format!(" (… {left} more)") } else { String::new() };
-            texts.push(one(step, &more, room, style));
+            let moment = step.when.filter(|_| step.when != told);
+            told = step.when.or(told);
+            texts.push(one(step, moment, &more, room, style));
         }
     }
     texts
@@ -167,7 +174,7 @@ pub fn titled(title: &str, finding: &Finding, style: Style) -> String {
 }
 
 /// `@TICK/THREAD`, which is what other commands take.
-fn short_moment(when: Option<base::When>, style: Style) -> String {
+fn short_moment(when: Option<When>, style: Style) -> String {
     when.map_or_else(String::new, |when| {
         format!("  {}", style.faint(&format!("{}/{}", when.position.tick, when.thread)))
     })
@@ -188,9 +195,9 @@ fn excerpt(file: &str, line: u32, style: Style) -> String {
     if text.is_empty() { text } else { format!("\n{text}\n") }
 }
 
-/// A step, with `more` behind its line.
-fn one(step: &Step, more: &str, room: Room, style: Style) -> String {
-    let moment = short_moment(step.when, Style::PLAIN) + more;
+/// A step, with its moment and `more` behind its line.
+fn one(step: &Step, moment: Option<When>, more: &str, room: Room, style: Style) -> String {
+    let moment = short_moment(moment, Style::PLAIN) + more;
     let behind = format!("{}{moment}", remaining(step));
     let room_for_name = style.columns.saturating_sub(2 + fit::width(&behind));
     let line = format!("  {}{behind}", step.text);

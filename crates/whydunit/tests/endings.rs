@@ -13,7 +13,7 @@ use support::{errors, root, text};
 
 /// A program, its class, words of the sentence, and at most how many statements come before the line to blame.
 /// Of those without a number the line is not asked for: nothing that was executed decided.
-const ENDS: [(&str, &str, &str, Option<usize>); 13] = [
+const ENDS: [(&str, &str, &str, Option<usize>); 14] = [
     ("assertion.c", "assertion", "Assertion `volume >= 0' failed", Some(5)),
     ("exit_code.c", "exit-code", "ended with exit code 3", Some(5)),
     ("compound_condition.c", "exit-code", "ended with exit code 1", Some(6)),
@@ -24,6 +24,7 @@ const ENDS: [(&str, &str, &str, Option<usize>); 13] = [
     ("vector_at.cpp", "uncaught-exception", "std::out_of_range", None),
     ("unwrap_none.rs", "rust-panic", "called `Option::unwrap()` on a `None` value", Some(5)),
     ("index_bounds.rs", "rust-panic", "index out of bounds", Some(5)),
+    ("panic_backtrace.rs", "rust-panic", "the len is 3 but the index is 3", Some(9)),
     ("panic_abort.rs", "rust-panic", "panicked: called `Result::unwrap()`", Some(9)),
     ("thread_panic.rs", "rust-panic", "panicked in thread 2: attempt to divide by zero", Some(5)),
     ("null_error_path.c", "null-pointer", "was ended by SIGSEGV", Some(3)),

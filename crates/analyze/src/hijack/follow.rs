@@ -3,10 +3,13 @@
 use super::{Hijack, Overwritten, Write};
 use crate::model::calls::CallStack;
 use crate::model::threads::Threads;
+use crate::rules::machine::chains::Stamp;
+use crate::semantics::{Form, Meaning};
+use base::{Address, Position, Tick};
 use events::decode::Record;
-use events::shape::{KIND_CALL, KIND_PLAIN, KIND_RETURN};
+use events::shape::{Instruction, KIND_BRANCH, KIND_CALL, KIND_PLAIN, KIND_RETURN};
 use events::{Consumer, Decoder, Event};
-use iced_x86::{DecoderOptions, Register};
+use iced_x86::{DecoderOptions, InstructionInfoFactory, Register};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -83,9 +86,9 @@ impl Thread {
         self.calls.iter().map(|frame| frame.data.pc).take(DEEPEST).collect()
     }
 
-    fn write(&self, address: u64, size: u64, value: Option<u64>) -> Write {
+    fn write(&self, address: u64, size: u64, value: Option<u64>, stamp: Stamp) -> Write {
         let by_kernel = value.is_none();
-        Write { pc: self.pc, callers: self.callers(), address, size, value, by_kernel }
+        Write { pc: self.pc, callers: self.callers(), address, size, value, by_kernel, stamp }
     }
 }
 
@@ -121,6 +124,10 @@ pub struct Transfers {
     jumps: Jumps,
     threads: Threads<Thread>,
     time: u64,
+    /// Instructions that may be ticks, ticks so far, and whether the last instruction was one.
+    forms: FxHashMap<u64, Form>,
+    tick: u64,
+    ticks: bool,
     /// Words that `setjmp` has stored, and what was stored over them.
     buffers: FxHashMap<u64, Option<Write>>,
     /// Pointers read lately: where, what, by which instruction.
@@ -183,7 +190,12 @@ impl Transfers {
     /// Something has happened.
     pub fn event(&mut self, event: &Event) {
         match *event {
-            Event::Instruction { pc, kind, .. } => self.instruction(pc, kind),
+            Event::Instruction { pc, kind, taken } => {
+                self.instruction(pc, kind);
+                let form = self.forms.get(&pc).filter(|_| kind != KIND_PLAIN);
+                self.ticks =
+                    form.is_some_and(|form| form.is_tick(pc, taken || kind != KIND_BRANCH));
+            }
             Event::Interrupted { pc } => self.instruction(pc, KIND_PLAIN),
             Event::Access { address, size, write } => {
                 self.threads.now_mut().access = Some((address, size, write));
@@ -212,6 +224,7 @@ impl Transfers {
 
     fn instruction(&mut self, pc: u64, kind: u8) {
         self.time += 1;
+        self.tick += u64::from(std::mem::take(&mut self.ticks));
         let thread = self.threads.now_mut();
         (thread.pc, thread.kind, thread.access) = (pc, kind, None);
         if self.jumps.set.contains(&pc) {
@@ -219,6 +232,13 @@ impl Transfers {
         } else if self.jumps.jump.contains(&pc) {
             thread.jumping = Some(self.time);
         }
+    }
+
+    /// When the instruction that executed last was about to.
+    fn stamp(&self) -> Stamp {
+        let running = self.threads.running();
+        let position = Position { tick: Tick(self.tick), pc: Address(running.state.pc) };
+        Stamp { position, thread: running.kernel_id.unwrap_or_default() }
     }
 
     /// What the last access read or wrote.
@@ -277,10 +297,11 @@ impl Transfers {
     fn wrote(&mut self, address: u64, size: u64, value: Option<u64>) {
         let end = address.saturating_add(size);
         if self.watched.start < end && address < self.watched.end {
-            self.written = Some(self.threads.now().write(address, size, value));
+            self.written = Some(self.threads.now().write(address, size, value, self.stamp()));
             return;
         }
         self.change_buffers(address..end, value);
+        let stamp = self.stamp();
         let thread = self.threads.now_mut();
         let hit = |slot: u64| slot.saturating_sub(POINTER) < end && address < slot + POINTER;
         if !thread.calls.iter().take(NEAREST).any(|frame| hit(frame.slot)) {
@@ -289,7 +310,7 @@ impl Transfers {
         if self.deliberate.contains(&thread.pc) && value.is_some() {
             return;
         }
-        let write = thread.write(address, size, value);
+        let write = thread.write(address, size, value, stamp);
         for frame in thread.calls.iter_mut().take(NEAREST).filter(|frame| hit(frame.slot)) {
             if frame.slot < end {
                 frame.data.over_return = Some(write.clone());
@@ -314,7 +335,7 @@ impl Transfers {
         if self.buffers.is_empty() || range.end - range.start > 1 << 20 {
             return;
         }
-        let write = thread.write(range.start, range.end - range.start, value);
+        let write = thread.write(range.start, range.end - range.start, value, self.stamp());
         for slot in slots {
             if let Some(changed) = self.buffers.get_mut(&slot) {
                 *changed = Some(write.clone());
@@ -391,13 +412,21 @@ fn is_by_stack_pointer(bytes: &[u8], length: u8) -> bool {
     instruction.memory_base() == Register::RSP && instruction.memory_index() == Register::None
 }
 
+fn form(instruction: &Instruction, factory: &mut InstructionInfoFactory) -> Form {
+    let decoded =
+        iced_x86::Decoder::with_ip(64, instruction.code(), instruction.pc, DecoderOptions::NONE)
+            .decode();
+    Meaning::of(&decoded, factory).form
+}
+
 fn astray(thread: &Thread, what: Overwritten, place: u64, write: Write) -> Hijack {
     Hijack { what, place, pc: thread.pc, callers: thread.callers(), write }
 }
 
 impl Consumer for Transfers {
     fn records(&mut self, bytes: &[u8]) {
-        let Self { shapes, known, lengths, deliberate, .. } = self;
+        let Self { shapes, known, lengths, deliberate, forms, .. } = self;
+        let factory = &mut InstructionInfoFactory::new();
         let looked = shapes.records(bytes, |record| {
             let Record::Path(path) = record else { return };
             let all = &path.shape.instructions;
@@ -407,6 +436,8 @@ impl Consumer for Transfers {
                 let plain = all.iter().filter(|one| one.kind == KIND_PLAIN);
                 let on_purpose = plain.filter(|one| is_by_stack_pointer(&one.bytes, one.length));
                 deliberate.extend(on_purpose.map(|one| one.pc));
+                let leads = all.iter().filter(|one| one.kind != KIND_PLAIN);
+                forms.extend(leads.map(|one| (one.pc, form(one, factory))));
             }
         });
         self.broken |= looked.is_err();

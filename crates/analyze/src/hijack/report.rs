@@ -1,13 +1,18 @@
 //! From a hijack to a finding: at the write that did it, with where control went.
 
 use super::{Hijack, Overwritten, Write};
+use crate::rules::machine::chains::Stamp;
 use crate::rules::report::frames::{frames, own_place, steps};
-use base::{Address, Confidence, Finding, Place, Role, Step};
+use base::{Address, Confidence, Finding, Place, Role, Step, When};
 use symbols::Program;
 
-/// The finding; nothing if it is what runtimes do on purpose.
+/// The finding, with its moment as `when` tells it; nothing if it is what runtimes do on purpose.
 #[must_use]
-pub fn finding(hijack: &Hijack, program: &Program) -> Option<Finding> {
+pub fn finding(
+    hijack: &Hijack,
+    program: &Program,
+    when: &dyn Fn(Stamp) -> Option<When>,
+) -> Option<Finding> {
     if is_on_purpose(hijack, program) {
         return None;
     }
@@ -34,14 +39,15 @@ pub fn finding(hijack: &Hijack, program: &Program) -> Option<Finding> {
     let stored = frames(&stored, program);
     evidence.extend(steps("", Role::Call, &stored, program));
     evidence.push(going(hijack, program));
-    Some(Finding {
+    let found = Finding {
         kind: kind.to_owned(),
         title,
         confidence: Confidence::Certain,
         place: own_place(&stored),
         when: None,
         evidence,
-    })
+    };
+    Some(found.at_time(when(hijack.write.stamp)))
 }
 
 fn place(program: &Program, pc: u64) -> Place {

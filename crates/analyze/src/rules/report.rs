@@ -73,9 +73,10 @@ pub fn finding(hit: &Hit, context: &Context<'_>) -> Finding {
         title: hit.title.clone(),
         confidence: if hit.guessed { Confidence::High } else { Confidence::Certain },
         place: own_place(&frames(origin(hit), context.program)),
-        when: context.at(stamp),
+        when: None,
         evidence,
     }
+    .at_time(context.at(stamp))
 }
 
 /// A hit whose block is called what its variable is.

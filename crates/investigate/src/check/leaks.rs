@@ -348,4 +348,5 @@ fn finding(class: Class, stack: &[u64], group: &Group, exited: &Exited<'_>) -> F
         when: None,
         evidence,
     }
+    .at_time(None)
 }

@@ -80,6 +80,7 @@ pub fn of(
         asked: Vec::new(),
         explanation: Explanation::default(),
         shown: Vec::new(),
+        is_earlier: false,
         execution,
     };
     let mut sight = match looping {

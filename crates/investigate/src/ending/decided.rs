@@ -152,15 +152,21 @@ fn decisions(slice: &Slice) -> bool {
     slice.edges.iter().any(|edge| edge.user == 0 && edge.because == Because::Branch)
 }
 
-/// Where a Rust panic begins for good, however it came about.
-const RUST_PANIC: &str = "rust_panic";
+/// Where a Rust panic begins: before the hook, which may go through all debug information to print a backtrace.
+/// The second name is that of older standard libraries.
+const RUST_PANICS: [&str; 2] = ["panic_with_hook", "rust_panic_with_hook"];
+/// Where the unwinding begins, behind the hook.
+const RUST_UNWINDING: &str = "rust_panic";
 /// The same of Go: a panic, and what its runtime gives up for.
 const GO_PANICS: [&str; 2] = ["runtime.gopanic", "runtime.throw"];
 
-/// The last panic of a Rust program, or the one before it: thread and moment. Nothing if there was none, or
-/// if the program does not have the names of its functions.
+/// The last panic of a Rust program, or the one before it: thread and moment. Nothing if there was none in the trace,
+/// or if the program does not have the names of its functions.
 pub fn last_panic(execution: &Execution, before_last: bool) -> Option<(u32, StepCount)> {
-    let pcs = entries(execution, RUST_PANIC);
+    let mut pcs: Vec<u64> = RUST_PANICS.iter().flat_map(|name| entries(execution, name)).collect();
+    if pcs.is_empty() {
+        pcs = entries(execution, RUST_UNWINDING);
+    }
     let find = |nth| execution.trace.find(&pcs, nth, None).ok();
     let before = before_last.then(|| find(Nth::FromEnd(2))).flatten();
     before.or_else(|| find(Nth::FromEnd(1))).map(|executed| (executed.thread, executed.moment))
