@@ -1,6 +1,11 @@
 """More jobs of the ladder: small tools as people use them, most of them in pipes, and the modules of interpreters."""
 
-from jobs import guest, script
+import functools
+
+import jobs
+
+# Not for `--quick`, which has jobs of each kind already.
+guest, script = (functools.partial(make, slow=True) for make in (jobs.guest, jobs.script))
 
 # ---- coreutils and text ------------------------------------------------------------------------
 for name, text in {
@@ -42,8 +47,8 @@ script("unzip", "zip -q -r z.zip $CORPUS/tree/d0; unzip -q -o z.zip; unzip -l z.
 script("socat-pipe", "socat -u FILE:$CORPUS/text EXEC:cksum", "socat")
 script("socat-unix", "socat UNIX-LISTEN:s,fork EXEC:'tr a-z A-Z' & p=$!; for i in $(seq 100); do [ -S s ] && break; sleep 0.1; done; for i in 1 2 3; do echo hello $i | socat -t2 - UNIX-CONNECT:s; done; kill $p; wait", "socat")
 script("tmux", "tmux -L ladder -f /dev/null new-session -d -x 80 -y 20 'echo inside > out; sleep 0.2'; for i in $(seq 100); do [ -s out ] && break; sleep 0.1; done; cat out; tmux -L ladder kill-server 2>/dev/null; true", "tmux", stderr=False)
-script("clang", "printf 'int main(int c, char **v) { int s = 0; for (int i = 0; i < 99; i++) s += i * c; return s & 7; }' > a.c; clang -O2 a.c -o a; ./a; echo $?", "clang", slow=True)
-script("flex-only", "printf '%%%%\\n[0-9]+ printf(\"N\");\\n%%%%\\nint yywrap(void) { return 1; }\\nint main(void) { return yylex(); }\\n' > l.l; flex l.l; gcc lex.yy.c -o l; echo a12b345 | ./l", "flex gcc", slow=True)
+script("clang", "printf 'int main(int c, char **v) { int s = 0; for (int i = 0; i < 99; i++) s += i * c; return s & 7; }' > a.c; clang -O2 a.c -o a; ./a; echo $?", "clang")
+script("flex-only", "printf '%%%%\\n[0-9]+ printf(\"N\");\\n%%%%\\nint yywrap(void) { return 1; }\\nint main(void) { return yylex(); }\\n' > l.l; flex l.l; gcc lex.yy.c -o l; echo a12b345 | ./l", "flex gcc")
 
 # ---- modules of interpreters -------------------------------------------------------------------
 for name, text in {

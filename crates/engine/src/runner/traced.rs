@@ -90,7 +90,7 @@ pub fn lets_pass(context: &mut Context, info: &SignalInfo) -> bool {
     let bit = 1 << (info.number() - 1);
     let unreported = TRACED.perhaps.load(Ordering::Relaxed) != 0
         && TRACED.unreported.fetch_and(!bit, Ordering::Relaxed) & bit != 0;
-    if !unreported || !is_traced() {
+    if !unreported || !is_traced_by_guest() {
         return true;
     }
     let before = context.cpu().registers;
@@ -109,7 +109,7 @@ pub fn lets_fault(context: &mut Context, info: &SignalInfo) -> bool {
     if engine.log.replayer.is_some() {
         return !replay::was_taken_away(engine);
     }
-    if TRACED.perhaps.load(Ordering::Relaxed) == 0 || !is_traced() {
+    if TRACED.perhaps.load(Ordering::Relaxed) == 0 || !is_traced_by_guest() {
         return true;
     }
     let before = engine.cpu.registers;
@@ -124,10 +124,6 @@ pub fn lets_fault(context: &mut Context, info: &SignalInfo) -> bool {
 
 /// What a recording has no entry for.
 pub const CHANGED: &str = "the registers of a process were changed by its tracer";
-
-fn is_traced() -> bool {
-    is_traced_by_guest()
-}
 
 /// Sends a signal again, so that the tracer sees the guest stop by it; whether the guest is to have it.
 fn report(info: &SignalInfo) -> bool {

@@ -91,7 +91,6 @@ pub fn ptrace(engine: &mut Engine, thread: &Thread, a: [u64; 6], pass: Outcome) 
 
 /// Another process, which the kernel stops and this engine shows. None if the kernel is to do it all.
 fn other_process(engine: &mut Engine, request: u32, number: i32, a: [u64; 6]) -> Option<Outcome> {
-    const PTRACE_SETREGS: u32 = libc::PTRACE_SETREGS;
     engine.threads.traces |= request != libc::PTRACE_TRACEME;
     match request {
         libc::PTRACE_TRACEME => {
@@ -110,33 +109,36 @@ fn other_process(engine: &mut Engine, request: u32, number: i32, a: [u64; 6]) ->
             };
             Some(put_set(&set, a[3]))
         }
-        libc::PTRACE_PEEKUSER if a[2] < 8 * WORDS as u64 && a[2] % 8 == 0 => {
-            let word = Tracee::find(number)?.registers()[a[2] as usize / 8];
+        libc::PTRACE_PEEKUSER => {
+            let word = Tracee::find(number)?.registers()[word_index(a[2])?];
             Some(put(a[3], &word.to_le_bytes()))
         }
-        PTRACE_SETREGS | libc::PTRACE_POKEUSER => {
-            let tracee = Tracee::find(number)?;
-            let mut words = tracee.registers();
-            if request == PTRACE_SETREGS {
-                for (index, word) in words.iter_mut().enumerate() {
-                    *word = guest::read_u64(a[3] + 8 * index as u64)?;
-                }
-            } else if a[2] < 8 * WORDS as u64 && a[2] % 8 == 0 {
-                words[a[2] as usize / 8] = a[3];
-            } else {
-                return None;
-            }
-            if engine.is_recorded() && !tracee.is_at_a_fault() {
-                record::refuse(engine, CHANGED);
-            }
-            Some(if tracee.set_registers(&words) {
-                Outcome::Answer(0)
-            } else {
-                Outcome::error(libc::EIO)
-            })
-        }
+        libc::PTRACE_SETREGS | libc::PTRACE_POKEUSER => set_registers(engine, request, number, a),
         _ => None,
     }
+}
+
+/// Gives the guest of another process other registers.
+fn set_registers(engine: &mut Engine, request: u32, number: i32, a: [u64; 6]) -> Option<Outcome> {
+    let tracee = Tracee::find(number)?;
+    let mut words = tracee.registers();
+    if request == libc::PTRACE_SETREGS {
+        for (place, word) in (a[3]..).step_by(8).zip(&mut words) {
+            *word = guest::read_u64(place)?;
+        }
+    } else {
+        *words.get_mut(word_index(a[2])?)? = a[3];
+    }
+    if engine.is_recorded() && !tracee.is_at_a_fault() {
+        record::refuse(engine, CHANGED);
+    }
+    let done = tracee.set_registers(&words);
+    Some(if done { Outcome::Answer(0) } else { Outcome::error(libc::EIO) })
+}
+
+/// Which word of the registers an offset means, if any.
+fn word_index(offset: u64) -> Option<usize> {
+    (offset.is_multiple_of(8) && offset < 8 * WORDS as u64).then_some(offset as usize / 8)
 }
 
 fn bytes(words: &[u64; WORDS]) -> Vec<u8> {
