@@ -234,13 +234,16 @@ impl Consumer for Shared {
 fn lock_words(program: &Program, locked: impl Iterator<Item = u64>) -> FxHashMap<u64, LockWord> {
     let one = |pc: u64| {
         let place = program.symbolise(Address(pc));
+        // `<std::sys::sync::mutex::futex::Mutex>::lock`, or without the brackets, by the compiler's version.
         let names = place.frames.iter().filter_map(|frame| frame.function.as_deref());
-        let mut own = names.filter_map(|name| name.split_once("futex::Mutex::"));
-        own.find_map(|(_, function)| match function {
-            "lock" | "lock_contended" => Some(LockWord::Lock),
-            "try_lock" => Some(LockWord::Try),
-            "unlock" => Some(LockWord::Unlock),
-            _ => None,
+        let mut own = names.filter_map(|name| name.split_once("futex::Mutex"));
+        own.find_map(|(_, function)| {
+            match function.trim_start_matches('>').trim_start_matches("::") {
+                "lock" | "lock_contended" => Some(LockWord::Lock),
+                "try_lock" => Some(LockWord::Try),
+                "unlock" => Some(LockWord::Unlock),
+                _ => None,
+            }
         })
     };
     locked.filter_map(|pc| Some((pc, one(pc)?))).collect()

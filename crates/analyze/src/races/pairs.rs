@@ -128,7 +128,9 @@ impl Pairs {
             for second in touched.iter().filter(|second| lacks(before, second.address)) {
                 let is_near = first.place.0 == second.place.0
                     && first.place.1.abs_diff(second.place.1) <= NEAR;
-                if !is_near || first.write != second.write {
+                // One instruction that comes by again goes through objects of a kind: these are no pair.
+                let is_again = first.place.1 == second.place.1;
+                if !is_near || is_again || first.write != second.write {
                     continue;
                 }
                 let sites = (first.inside.site, second.inside.site);
@@ -139,6 +141,9 @@ impl Pairs {
                 let torn = torn(self.pairs.get(&key(variables)), [first, second], sets);
                 let known = self.splits.entry(sites);
                 let split = known.or_insert(Split { count: 0, variables, torn: None });
+                if split.variables != variables {
+                    continue;
+                }
                 split.count += 1;
                 match (&mut split.torn, torn) {
                     (Some(known), Some(_)) => known.count += 1,

@@ -8,6 +8,8 @@ use super::clock::Thread;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 const LINE_BITS: u32 = 6;
+/// Bytes of a line.
+pub const LINE: u64 = 1 << LINE_BITS;
 const PAGE_BITS: u32 = 12;
 const LINES: usize = 1 << (PAGE_BITS - LINE_BITS);
 
@@ -127,6 +129,16 @@ impl SharedLines {
         word >> (bit & 63) & 1 != 0 && self.lines.contains(&line)
     }
 
+    /// The parts of this memory that are in shared lines: address and size of each.
+    pub fn parts(&self, address: u64, size: u64) -> impl Iterator<Item = (u64, u64)> {
+        let (first, last) = lines(address, size);
+        (first..=last).filter(move |line| self.has(*line)).map(move |line| {
+            let start = address.max(line << LINE_BITS);
+            let end = address.saturating_add(size).min((line + 1) << LINE_BITS);
+            (start, end - start)
+        })
+    }
+
     /// How many there are.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -173,6 +185,9 @@ mod tests {
                 prop_assert_eq!(shared.touches(line * 64, 64), expected, "line {}", line);
                 prop_assert_eq!(shared.touches(line * 64 + 63, 1), expected);
             }
+            let parts: u64 = shared.parts(32, 0x3000).map(|(_, size)| size).sum();
+            let bytes = (32..0x3020).filter(|byte| shared.touches(*byte, 1)).count();
+            prop_assert_eq!(parts, bytes as u64);
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{Deed, Feed};
 use crate::races::detector::Object;
 use crate::races::locks::LockSet;
 use crate::races::sections::Inside;
+use crate::races::shared::LINE;
 use crate::semantics::{Form, Meaning};
 use events::decode::{Path, address, repeated};
 use events::shape::{self, KIND_BRANCH, KIND_CALL, KIND_RETURN, Source};
@@ -252,9 +253,9 @@ impl Feed {
         if self.facts.shared.as_ref().is_none_or(|shared| shared.touches(address, size)) {
             return true;
         }
-        let thread = &mut self.threads[usize::from(self.now)];
-        if thread.locks != 0 && !write && !thread.is_hidden {
-            thread.waits.reads(address);
+        let thread = &self.threads[usize::from(self.now)];
+        if thread.locks != 0 && !write && !thread.is_hidden && !self.is_excused(address) {
+            self.thread().waits.reads(address);
         }
         false
     }
@@ -365,11 +366,18 @@ impl Feed {
         if let Some(owners) = &mut self.owners {
             return owners.access(now, address, size, write);
         }
-        let Self { detector, predictor, sets, sites, .. } = self;
+        let Self { detector, predictor, sets, sites, facts, .. } = self;
         let apart = |one, other| sets.common(sites.locks(one), sites.locks(other)).is_none();
-        detector.access(now, (address, size), write, (site, tick), apart);
-        if let Some(predictor) = predictor {
-            predictor.access(now, (address, size), write, (site, tick), apart);
+        let mut one = |part| {
+            detector.access(now, part, write, (site, tick), apart);
+            if let Some(predictor) = predictor {
+                predictor.access(now, part, write, (site, tick), apart);
+            }
+        };
+        match &facts.shared {
+            // Of a block that is freed, or copied, only some may be shared.
+            Some(shared) if size > LINE => shared.parts(address, size).for_each(one),
+            _ => one((address, size)),
         }
     }
 

@@ -428,8 +428,11 @@ impl Scheduler {
             Schedule::Walk { .. } => {
                 // Whoever goes on for ever without coming to a place waits for somebody who stands at one.
                 self.kept += 1;
-                let spins = self.kept > PCT_PATIENCE && !self.known(running).stands;
-                self.known(running).stands |= spins;
+                if self.kept > PCT_PATIENCE && !self.known(running).stands {
+                    self.falls(running);
+                    self.known(running).stands = true;
+                    self.kept = 0;
+                }
                 !self.gives_way(running, waiting)
             }
             Schedule::Pct { .. } => {
@@ -560,6 +563,20 @@ mod tests {
             (0..2000).map(|seed| walked(seed, [1, 1, 2])).collect();
         assert_eq!(orders.len(), 12);
         assert_eq!(walked(7, [3, 3, 3]), walked(7, [3, 3, 3]));
+    }
+
+    #[test]
+    fn whoever_spins_in_a_walk_lets_those_pass_who_stand() {
+        for seed in 0..20 {
+            let mut scheduler = Scheduler::new(Schedule::Walk { seed }, false);
+            if !scheduler.event(Event::Target, 7, &[8]) {
+                continue;
+            }
+            assert_eq!(scheduler.choose(&[8]), 0);
+            let kept = (0..10 * PCT_PATIENCE).take_while(|_| scheduler.keeps(8, &[7])).count();
+            assert_eq!(kept as u64, PCT_PATIENCE, "seed {seed}");
+            assert_eq!(scheduler.choose(&[7, 8]), 0);
+        }
     }
 
     #[test]
