@@ -242,7 +242,7 @@ impl Suspects {
     /// those of one kind, or some of them, as a walk has the fewer orders the fewer places it goes by.
     fn walked(&self, turn: u64) -> BTreeSet<u64> {
         let all: BTreeSet<u64> = self.steps.union(&self.waits).copied().collect();
-        let some = |number: usize| (turn >> (number % 6) ^ number as u64 / 6) & 1 == 0;
+        let some = |number: usize| ((turn >> (number % 6)) ^ (number as u64 / 6)) & 1 == 0;
         let places: BTreeSet<u64> = match turn % 4 {
             1 => self.steps.clone(),
             2 => self.waits.clone(),

@@ -100,7 +100,7 @@ impl Reach {
             };
             let field = record::field(payload, usize::from(group.field))?;
             let address = field.wrapping_add_signed(group.offset).wrapping_add(base);
-            Some((address & (1 << 48) - 1, group.bytes, group.write))
+            Some((address & ((1 << 48) - 1), group.bytes, group.write))
         })
     }
 

@@ -238,7 +238,7 @@ fn forget_above(instruction: &Instruction, meaning: &mut Meaning) {
         _ => return,
     };
     let Some((number, _)) = parts::vector(instruction.op0_register()) else { return };
-    let lane = (instruction.immediate8() & (16 / bytes - 1)) * bytes & !3;
+    let lane = ((instruction.immediate8() & (16 / bytes - 1)) * bytes) & !3;
     for flow in &mut meaning.flows {
         if let Flow::Make { parts, uses, .. } = flow
             && parts.meets(&Parts::vector(number, 0, 16))
