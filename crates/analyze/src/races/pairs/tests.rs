@@ -6,8 +6,10 @@ use super::*;
 /// An access: by which of two threads, to which of two variables, and whether it writes.
 type Access = (usize, usize, bool);
 
-/// What each access reads, by the number of the write, and what is in both variables in the end.
-fn outcome(run: &[Access]) -> (Vec<(Access, Option<Access>)>, [Option<Access>; 2]) {
+/// What each read sees, by the write that it comes from, and what is in both variables in the end.
+type Outcome = (Vec<(Access, Option<Access>)>, [Option<Access>; 2]);
+
+fn outcome(run: &[Access]) -> Outcome {
     let (mut memory, mut reads) = ([None; 2], Vec::new());
     for access in run {
         let (_, variable, writes) = *access;

@@ -258,7 +258,7 @@ mod tests {
         locals.ask(Arc::new(move |pc| {
             let mut all = vec![local(-80, 16), local(-64, 32), local(-40, 8), local(-16, 16)];
             all.push(Local { array: true, ..local(-24, 8) });
-            let left = vec![265..280];
+            let left = vec![265..270, 270..280];
             all.push(Local { scope: vec![120..130, 220..230], left, ..local(-128, 24) });
             all.push(Local { scope: vec![140..150, 240..250], ..local(-128, 40) });
             let (code, optimised) = if pc < 200 { (100..200, false) } else { (200..300, true) };
