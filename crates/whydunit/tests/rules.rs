@@ -264,7 +264,14 @@ fn what_a_short_window_finds_is_so() {
                 let (told, report) = program.found(folder, fixed, Way::Window(ticks));
                 found.fetch_add(told.len(), Ordering::Relaxed);
                 all.fetch_add(expected.len(), Ordering::Relaxed);
-                if !told.is_subset(&expected) {
+                // Whose block is not known is told by what else is wrong in the same line.
+                let instead = program.head("windows:");
+                let is_so = |(kind, line): &Finding| {
+                    expected.contains(&(kind.clone(), *line))
+                        || instead == Some(kind.as_str())
+                            && expected.iter().any(|(_, at)| at == line)
+                };
+                if !told.iter().all(is_so) {
                     problems.push(format!("{}: {told:?} in {ticks}\n{report}", program.name()));
                 }
             }

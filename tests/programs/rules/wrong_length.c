@@ -1,4 +1,5 @@
 // A length that is most of the address space: the kernel refuses it, and nothing may go through all of that.
+// windows: unaddressable-buffer
 #include <stdlib.h>
 #include <unistd.h>
 
